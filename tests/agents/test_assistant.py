@@ -85,24 +85,6 @@ async def test_a_tool_that_fails_is_told_as_a_failure() -> None:
     assert (await OfflineChatClient().get_response(messages)).text == "The tool failed: no such city"
 
 
-async def test_of_a_message_of_a_megabyte_only_the_beginning_is_read() -> None:
-    """The patterns would take minutes over words that nearly fit, and find the question at the end."""
-    question = "What is the weather in Paris?"
-
-    response = await ask("hot " * 250_000 + question)
-
-    assert response.text.startswith('You said: "hot hot')
-    assert "Paris" in (await ask(f"hot {question}")).text
-
-
-async def test_a_text_is_written_and_shortened_so_that_answers_can_be_questions() -> None:
-    written = await ask("Write a slogan for a bakery in Paris.")
-    shortened = await ask(f"Shorten this: {written.text}")
-
-    assert written.text == "A bakery in Paris: worth knowing, and worth telling others."
-    assert shortened.text == "A bakery in Paris: worth knowing."
-
-
 async def ask(*questions: str) -> AgentResponse:
     """The last answer of one conversation that asks `questions` in turn."""
     agent = create_assistant(OfflineChatClient())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tests.architecture.imports import ROOT, names_of, statements
+from tests.architecture.imports import ROOT, import_statements, names_of
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,10 @@ class House:
         depth = self.package.count(".") + 1
         for path in sorted(self.folder.rglob("*.py")):
             start = path.relative_to(self.folder).parts[0].removesuffix(".py")
-            for node in statements(path):
-                if isinstance(node, ast.Import | ast.ImportFrom):
-                    names = (name for name in names_of(node) if name.startswith(f"{self.package}."))
-                    for end in {name.split(".")[depth] for name in names} - {start}:
-                        yield Arrow(self, path, node.lineno, ast.unparse(node), start, end)
+            for node in import_statements(path):
+                names = (name for name in names_of(node) if name.startswith(f"{self.package}."))
+                for end in {name.split(".")[depth] for name in names} - {start}:
+                    yield Arrow(self, path, node.lineno, node, start, end)
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Arrow:
     house: House
     path: Path
     line: int
-    text: str
+    statement: ast.Import | ast.ImportFrom
     start: str
     end: str
 
@@ -70,7 +69,7 @@ class Arrow:
 
     def __str__(self) -> str:
         """The line to mend, and why."""
-        line = f"{self.path.relative_to(ROOT)}:{self.line}: {self.text}"
+        line = f"{self.path.relative_to(ROOT)}:{self.line}: {ast.unparse(self.statement)}"
         floor = self.house.floor
         return f"{line}  ({self.start}, floor {floor[self.start]}, to {self.end}, floor {floor[self.end]})"
 

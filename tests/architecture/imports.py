@@ -28,7 +28,13 @@ def imports_of(path: Path) -> frozenset[str]:
 
     `from a.b import c` counts as `a.b`, or as `a.b.c` when that is a module of ours.
     """
-    return frozenset(name for node in statements(path) for name in names_of(node))
+    return frozenset(name for node in import_statements(path) for name in names_of(node))
+
+
+@cache
+def import_statements(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """Return the imports of a file, also those inside functions and for type checking only; it is parsed once."""
+    return tuple(node for node in statements(path) if isinstance(node, ast.Import | ast.ImportFrom))
 
 
 def statements(path: Path) -> Iterator[ast.AST]:

@@ -1,14 +1,13 @@
 """A feature is one folder: what it may import, and how many other files name it."""
 
 import inspect
-import re
+from functools import cache
 
 import pytest
 
 from hosting import assembly
-from hosting.assembly import FEATURES, SETTINGS
+from hosting.assembly import FEATURES
 from hosting.feature import Feature
-from hosting.settings import Settings, SettingsPart
 from tests.architecture.house import HOSTING
 from tests.architecture.imports import import_graph
 
@@ -17,6 +16,7 @@ MOST_NAMING = 2
 """The files outside of a feature's folder that may import from it."""
 
 
+@cache
 def hosting_modules() -> dict[str, frozenset[str]]:
     """Return every module of `hosting` with the product modules that it imports."""
     return {name: imported for name, imported in import_graph().items() if name.startswith("hosting.")}
@@ -56,27 +56,6 @@ def test_a_feature_stands_in_its_folder(feature: type[Feature]) -> None:
     assert homes <= folder_modules(feature.name)
     assert feature.page == next((FOLDER / feature.name).glob("ui"), None)
     assert feature.absent or "is_on" not in vars(feature)
-
-
-@pytest.mark.behaviour("hosting.one-folder")
-def test_every_part_of_the_settings_is_checked_at_start_up() -> None:
-    assert set(SettingsPart.__subclasses__()) == set(SETTINGS)
-
-
-@pytest.mark.behaviour("hosting.one-folder")
-@pytest.mark.parametrize("setting", Settings.model_fields)
-def test_a_setting_that_one_feature_alone_reads_is_in_its_folder(setting: str) -> None:
-    """So the settings of all are read by the core, by `http/` or by several features."""
-    read = re.compile(rf"settings\.{setting}\b")
-    files = [
-        path.relative_to(HOSTING.folder)
-        for path in HOSTING.folder.rglob("*.py")
-        if read.search(path.read_text("utf-8"))
-    ]
-
-    assert {path.parts[:2] if path.parts[0] == "features" else () for path in files} not in [
-        {("features", feature.name)} for feature in FEATURES
-    ]
 
 
 @pytest.mark.behaviour("hosting.one-folder")

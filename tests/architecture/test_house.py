@@ -4,14 +4,11 @@ import ast
 import re
 from collections.abc import Iterable
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 import pytest
 
-from hosting.http.page import FOLDER as PAGE
 from tests.architecture.house import CORE, FEATURES_BELOW, HOSTING, STILL_KNOWN, House
 from tests.architecture.imports import ROOT, import_graph, imports_of, module_name, product_files
-from tests.support.page_files import SCRIPTS
 from tests.support.pages import page
 
 OWN = {"agents", "hosting", "state", "function_app"}
@@ -114,12 +111,6 @@ def test_requests_stores_and_triggers_know_no_agent() -> None:
     assert [name for name in importers({"agent_framework"}) if name.startswith(WITHOUT_AGENTS)] == []
 
 
-def test_a_package_file_holds_only_its_docstring() -> None:
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in product_files() if path.stem == "__init__"}
-
-    assert [module_name(path) for path, tree in trees.items() if len(tree.body) != 1] == []
-
-
 HTTP_TRIGGERS = {
     ("hosting.functions.http_triggers", "_register"),  # a `Route`, which the OpenAPI document has from then on
     ("hosting.functions.features", "_register_wire"),  # a wire, which gives the document its operations
@@ -171,29 +162,6 @@ def test_the_stored_document_depends_on_no_host() -> None:
 def test_no_product_modules_import_each_other_in_a_circle() -> None:
     """`static_order` raises CycleError, which names the circle."""
     assert list(TopologicalSorter(import_graph()).static_order())
-
-
-def page_imports() -> dict[Path, list[str]]:
-    """Return each module of the page with the names of those that it imports."""
-    pattern = re.compile(r'^import .* from "\./([\w.]+)"$|\bimport\("\./([\w.]+)"\)', re.M)
-    return {path: ["".join(names) for names in pattern.findall(path.read_text("utf-8"))] for path in SCRIPTS}
-
-
-def test_no_modules_of_the_page_import_each_other_in_a_circle() -> None:
-    """As those of the product: what two of them need stands below both."""
-    imports = {path.name: names for path, names in page_imports().items()}
-
-    assert imports["turn.js"]
-    assert list(TopologicalSorter(imports).static_order())
-
-
-def test_only_the_first_module_of_the_page_names_those_of_features() -> None:
-    """It puts the page together. A feature's own import each other and the page's, and no other feature's."""
-    folders = {path.name: path.parent for path in SCRIPTS}
-    imported = {(path, folders[name]) for path, names in page_imports().items() for name in names}
-    across = {path for path, folder in imported if folder not in (path.parent, PAGE)}
-
-    assert across == {PAGE / "main.js"}
 
 
 def importers(packages: Iterable[str]) -> set[str]:

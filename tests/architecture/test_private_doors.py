@@ -11,7 +11,6 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 from types import FunctionType
-from typing import Any
 
 import pytest
 from agent_framework import AgentExecutor, FileSkillScript, FunctionalWorkflow, StepWrapper, WorkflowExecutor
@@ -19,7 +18,6 @@ from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables.aio import TableServiceClient
 from azure.durable_functions import DurableOrchestrationClient
 from azure.durable_functions.models.Task import LongTimerTask
-from azure.durable_functions.models.utils import http_utils
 from durabletask.task import CompletableTask, WhenAllTask
 
 from tests.architecture.imports import ROOT
@@ -79,29 +77,6 @@ def test_a_private_name_of_a_package_stands_in_one_file() -> None:
     }
 
     assert found == set(DOORS.items())
-
-
-@pytest.mark.behaviour("engine.own-client")
-async def test_the_durable_client_sends_through_one_session_of_its_module() -> None:
-    """azure-functions-durable: `http_utils._get_session`, which the local host takes the place of."""
-    sent = []
-
-    class Recorder:
-        def post(self, url: str, **options: Any) -> Any:
-            sent.append(url)
-            raise LookupError
-
-    async def recorder() -> Recorder:
-        return Recorder()
-
-    theirs, http_utils._get_session = http_utils._get_session, recorder
-    try:
-        with pytest.raises(LookupError):
-            await http_utils.post_async_request("http://h/rpc/", {})
-    finally:
-        http_utils._get_session = theirs
-
-    assert sent == ["http://h/rpc/"]
 
 
 async def kept(text: str) -> str:

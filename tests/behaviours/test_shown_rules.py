@@ -89,10 +89,3 @@ def test_a_rule_of_recordings_that_this_clone_lacks_is_printed_as_not_shown(pyte
     status, output = ran(pytester, "--strict-skips", test_own=SHOWN, test_recorded=without)
 
     assert (status, len(output)) == (0, 1)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("tests.rules-executed")
-@pytest.mark.parametrize("choice", [["tests/"], ["-m", "not slow"], ["-k", "allowed"]])
-def test_a_run_of_a_part_is_held_to_its_skips_alone(pytester: pytest.Pytester, choice: list[str]) -> None:
-    assert ran(pytester, "--strict-skips", *choice, model__test_allowed=ALLOWED) == (0, [])

@@ -26,11 +26,3 @@ def test_each_row_links_a_test_of_a_promise(name: str, heading: str) -> None:
     for killed, (path,) in linked.items():
         shown = re.findall(r'behaviour\("([\w.-]+)"', (ROOT / path).read_text(encoding="utf-8"))
         assert PROMISED.intersection(shown), killed
-
-
-@pytest.mark.behaviour("docs.durability")
-def test_the_command_that_shows_it_names_a_file_of_tests_that_kill() -> None:
-    (path,) = re.findall(r"^    python dev\.py test (\S+)$", page("docs/explanation/why-it-is-safe.md"), re.MULTILINE)
-    text = (ROOT / path).read_text(encoding="utf-8")
-
-    assert "SIGKILL" in text or "killed_runs" in text

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from packages.build import repository
 from tests.support.pages import ROOT
 
 ADDRESS = (ROOT / "packages" / "REPOSITORY").read_text(encoding="utf-8").strip()
@@ -19,7 +18,3 @@ def test_every_command_that_clones_names_the_address_of_the_file() -> None:
 
     assert {page: named for page, named in cloned.items() if set(named) - {ADDRESS}} == {}
     assert len(cloned["README.md"]) == 2
-
-
-def test_the_build_has_the_address_only_if_there_is_one() -> None:
-    assert repository() == (ADDRESS if ADDRESS.startswith("https://") else None)

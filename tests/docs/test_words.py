@@ -85,10 +85,9 @@ def words_in(sentence: str) -> list[str]:
 
 
 @pytest.mark.behaviour("docs.plain")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_has_short_sentences_and_says_its_nouns(page: Path) -> None:
+def test_every_page_has_short_sentences_and_says_its_nouns() -> None:
     """No sentence that is read twice, and no pronoun in place of a noun."""
-    assert faults(page) == []
+    assert [f"{page.relative_to(ROOT)}: {fault}" for page in PAGES for fault in faults(page)] == []
 
 
 @pytest.mark.behaviour("docs.plain")
@@ -113,19 +112,14 @@ def is_long(text: str) -> bool:
     return any(len(words_in(sentence)) > MOST_WORDS for sentence in sentences(text))
 
 
-@pytest.mark.behaviour("docs.plain")
-@pytest.mark.parametrize("fault", ["It is known to nobody.", f"One{' two' * MOST_WORDS}.", "- a run whose\n  process"])
-def test_a_fault_of_a_page_is_found_once(fault: str, tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"# Such a page\n\nIt is plain, such as this: `nobody`.\n\n{fault}\n")
-
-    assert len(faults(page)) == 1
-
-
 @pytest.mark.behaviour("docs.words")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_has_no_word_of_the_dialect(page: Path) -> None:
+def test_no_page_has_a_word_of_the_dialect() -> None:
     """In its sentences; code is as its language has it."""
-    lines = prose(page.read_text(encoding="utf-8")).splitlines()
+    found = [
+        f"{page.relative_to(ROOT)}:{number}: {word}"
+        for page in PAGES
+        for number, line in enumerate(prose(page.read_text(encoding="utf-8")).splitlines(), 1)
+        for word in DIALECT.findall(line)
+    ]
 
-    assert [f"{number}: {found}" for number, line in enumerate(lines, 1) for found in DIALECT.findall(line)] == []
+    assert found == []

@@ -29,15 +29,6 @@ ASSISTANT = """from agent_framework import Agent
 def create_assistant(client):
     return Agent(client=client, name="assistant", instructions="Answer.")
 """
-MOVED_OVER = """from agent_framework import Agent
-from durable_agent_host import AgentFunctionApp
-
-from shop.clients import Echo
-
-client = Echo()
-echo = Agent(client=client, name="echo", tools=[])
-app: AgentFunctionApp = AgentFunctionApp([echo])
-"""
 
 
 def app(folder: Path, text: str = NEW) -> Path:
@@ -106,33 +97,6 @@ add_inbox_too(app)
 """
     )
     assert "tools=[find_order, find_order_too],\n" in (folder / "agents" / "support.py").read_text(encoding="utf-8")
-
-
-def test_an_app_that_was_moved_over_gets_a_client_of_any_type(tmp_path: Path) -> None:
-    """It has no `agents/models.py`; its agents are in the first argument of the app."""
-    folder = tmp_path / "app"
-    folder.mkdir()
-    (folder / "function_app.py").write_text(MOVED_OVER, encoding="utf-8")
-
-    assert add(folder, "agent", "support") == 0
-    assert add(folder, "tool", "find_order", "--agent", "echo") == 0
-
-    assert function_app(folder) == (
-        """from agent_framework import Agent
-from agents.support import create_support
-from durable_agent_host import AgentFunctionApp
-from tools.find_order import find_order
-
-from shop.clients import Echo
-
-client = Echo()
-echo = Agent(client=client, name="echo", tools=[find_order])
-app: AgentFunctionApp = AgentFunctionApp([echo, create_support(client)])
-"""
-    )
-    written = (folder / "agents" / "support.py").read_text(encoding="utf-8")
-    assert "from typing import Any\n\nfrom agent_framework import Agent, SupportsChatGetResponse\n" in written
-    assert "def create_support(client: SupportsChatGetResponse[Any]) -> Agent:" in written
 
 
 SHAPES = {
@@ -277,15 +241,6 @@ def test_a_tool_of_several_agents_needs_the_name_of_its_own(tmp_path: Path, caps
         "There is no agent 'supprt'. Found: assistant, support.\n"
         "--agent is for tool, schedule, trigger.\n"
     )
-
-
-def test_a_module_that_a_new_folder_would_hide_is_named(tmp_path: Path) -> None:
-    """A package is imported before a module of its name."""
-    folder = app(tmp_path / "app")
-    (folder / "tools.py").write_text("", encoding="utf-8")
-
-    with pytest.raises(RefusedError, match=r"tools\.py is there, and a folder tools/ would be imported instead"):
-        plan(folder, "tool", "look")
 
 
 def test_a_dry_run_prints_a_patch_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

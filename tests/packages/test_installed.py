@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from packages.build import version
 from tests.packages.hosted_apps import BARE, hosted, sent
 from tests.support.interpreters import PROGRAMS, install, new_environment
 
@@ -129,15 +128,6 @@ def test_the_librarys_commands_have_their_options(both_installed: Path, argument
 
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith(expected)
-
-
-@pytest.mark.behaviour("packages.commands")
-@pytest.mark.parametrize("name", ["functions-local-host", "durable-agents-conformance"])
-def test_each_command_prints_its_version(both_installed: Path, name: str) -> None:
-    command = [str(both_installed / name), "--version"]
-    ended = subprocess.run(command, env=BARE, capture_output=True, text=True, check=False)
-
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{name} {version()}\n", "")
 
 
 @pytest.mark.behaviour("packages.any-app")

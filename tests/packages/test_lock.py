@@ -61,11 +61,3 @@ def test_what_is_locked_is_what_is_installed(both_installed: Path, app: Path, en
     assert (installed.returncode, refused.returncode != 0) == (0, True)
     assert before.stdout.endswith("[unlocked]\n\n1 finding.\n")
     assert (after.returncode, after.stdout.split()[-3:]) == (0, ["checks", "found", "nothing."])
-
-
-def test_without_uv_it_says_how_else(both_installed: Path, app: Path) -> None:
-    ended = run(both_installed, app, {**BARE, "PATH": ""}, "lock")
-
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert "    python -m piptools compile --generate-hashes --output-file requirements-3.13.txt" in ended.stderr
-    assert list(app.glob("requirements-3*")) == []

@@ -63,24 +63,6 @@ def test_a_new_app_is_the_templates_files_with_its_name_and_a_pin(made: Path) ->
 
 
 @pytest.mark.behaviour("packages.new")
-def test_a_container_is_made_of_what_is_deployed(both_installed: Path, tmp_path: Path) -> None:
-    """Only by its option; the image has the worker's settings of infra/, and none of the files that stay here."""
-    ended = new(both_installed, tmp_path, "boxed", "--minimal", "--container")
-    recorded = json.loads((tmp_path / "boxed" / ".template.json").read_text(encoding="utf-8"))
-    image = (tmp_path / "boxed" / "Dockerfile").read_text(encoding="utf-8")
-    ignored = (tmp_path / "boxed" / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    deployed = (ROOT / "infra" / "app" / "api.bicep").read_text(encoding="utf-8")
-    worker = dict(re.findall(r"(PYTHON_\w+): '(\w+)'", deployed))
-
-    assert ended.returncode == 0, ended.stderr
-    assert {"Dockerfile", ".dockerignore"} <= recorded["files"].keys()
-    assert dict(re.findall(r"(PYTHON_\w+)=(\w+)", image)) == worker
-    assert len(worker) == 3
-    assert not {"agents", "function_app.py", "host.json", "requirements.txt"} & set(ignored)
-    assert {"local.settings.json", "tests", "**/.*"} <= set(ignored)
-
-
-@pytest.mark.behaviour("packages.new")
 def test_a_folder_with_files_is_left_as_it_is(both_installed: Path, tmp_path: Path) -> None:
     """Whose they are is not known; a repository without files is no such folder."""
     (tmp_path / "mine" / ".git").mkdir(parents=True)

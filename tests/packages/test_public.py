@@ -56,16 +56,3 @@ def test_what_the_pages_import_is_exported() -> None:
     names = {name for name, module in in_pages().items() if not module.startswith("hosting.testing.")}
 
     assert sorted(names - exported().keys()) == []
-
-
-def test_the_exports_are_typed_and_listed_from_the_modules_that_have_them() -> None:
-    """`__all__`, the imports for type checkers and those at run time are one list."""
-    source = INIT.read_text(encoding="utf-8")
-    (listed,) = [
-        ast.literal_eval(node.value)
-        for node in ast.parse(source).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-    ]
-
-    assert imported(source) == exported()
-    assert sorted(listed) == sorted(exported())

@@ -99,11 +99,3 @@ def test_the_local_hosts_wheel_asks_for_its_own_needs_the_sdk_and_the_client_of_
 
     assert asked == lines_of("requirements-local.txt") | sdk
     assert {Requirement(line).name for line in sdk} == shared
-
-
-@pytest.mark.behaviour("packages.needs")
-def test_the_trials_wheel_asks_for_a_client_of_http_alone(wheels: dict[str, Path]) -> None:
-    """And so for nothing of what it tries."""
-    asked = metadata(wheels["durable_agents_conformance"]).get_all("Requires-Dist") or ()
-
-    assert {str(Requirement(text)) for text in asked} == lines_of("requirements-conformance.txt")

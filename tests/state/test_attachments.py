@@ -115,13 +115,6 @@ def test_what_could_not_be_written_again_from_its_bytes_stays(content: dict[str,
     assert (entry_value(found.entry), found.attachments) == (entry_value(entry), ())
 
 
-@pytest.mark.behaviour("erasure.attachments")
-def test_what_is_gone_is_a_text_that_says_so() -> None:
-    light = externalized(a_request(PICTURE), 0).entry
-
-    assert contents_of(inlined(light, {})) == [{"$type": "text", "text": "[image/png, 2048 bytes: no longer kept]"}]
-
-
 @pytest.mark.parametrize(
     "other",
     [

@@ -45,10 +45,5 @@ def test_a_call_and_its_result_are_not_parted() -> None:
     assert cuts_of(*turn("a", ASKED), *turn("b", RESULT), *turn("c")) == [4]
 
 
-@pytest.mark.behaviour("archive.never-splits")
-def test_ids_that_a_model_uses_again_hold_nothing_together() -> None:
-    assert cuts_of(*turn("a", CALL, RESULT), *turn("b", CALL, RESULT), *turn("c", CALL, RESULT)) == [2, 4]
-
-
 def test_entries_of_unknown_kind_and_without_a_run_stand_alone() -> None:
     assert cuts_of({"$type": "note"}, {**entry("request", "a"), "correlationId": None}, {"$type": "note"}) == [1, 2]

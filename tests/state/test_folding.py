@@ -43,10 +43,3 @@ def test_the_oldest_steps_go_until_it_is_enough_each_with_its_result(bytes_less:
 
     assert ids_of(folded) == left
     assert texts_of(folded) == ["first", "third", "all done"]
-
-
-@pytest.mark.behaviour("run.folded")
-def test_the_last_message_stays_whatever_it_holds() -> None:
-    asking = [*step(1), step(2)[0]]
-
-    assert ids_of(without_older_steps(asking, 10_000)) == ["c2"]

@@ -14,26 +14,6 @@ from state.errors import BadContentError
 GOOD = {"$type": "text", "text": "What is this?"}
 
 
-@pytest.mark.behaviour("state.given-contents-checked")
-def test_given_contents_become_the_frameworks() -> None:
-    """The media type of a data URI need not be said twice. A file keeps its name."""
-    contents = content_values_to_framework(
-        [
-            GOOD,
-            {"$type": "data", "uri": "data:image/png;base64,iVBORw0KGgo="},
-            {"$type": "uri", "uri": "https://example.com/a.png", "mediaType": "image/png", "name": "cat.png"},
-            {"$type": "hostedFile", "fileId": "f1"},
-        ]
-    )
-
-    assert contents == [
-        Content.from_text("What is this?"),
-        Content("data", uri="data:image/png;base64,iVBORw0KGgo=", media_type="image/png"),
-        Content("uri", uri="https://example.com/a.png", media_type="image/png", name="cat.png"),
-        Content.from_hosted_file("f1"),
-    ]
-
-
 @pytest.mark.behaviour("state.skips-the-unknown")
 def test_a_stored_content_of_a_later_version_is_read() -> None:
     """A run that waits outlives a version that is rolled back; what that one does not know is not sent."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from state.codec import read, write
 from state.conversation import message_count, response_of, response_text
-from state.models import Conversation, ResponseEntry, plain_entry
+from state.models import Conversation, ResponseEntry
 from tests.support.state_documents import a_request, a_response, conversation_of, history_messages
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.just('},{"$type":"request","x":"\\u0000"}')
@@ -69,25 +69,3 @@ def test_a_response_is_found_as_its_model() -> None:
 
     assert type(entry) is ResponseEntry
     assert response_text(entry) == "hi"
-
-
-PLAIN = {"$type": "response", "correlationId": "r", "createdAt": "t", "messages": []}
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"status": "failed"},
-        {"x": 1},
-        {"usage": {"inputTokenCount": 1.5}},
-        {"usage": {"inputTokenCount": 10**40}},
-        {"usage": {"inputTokenCount": 1, "extensionData": {}}},
-        {"messages": [{"role": "user", "contents": [{"$type": "error"}]}]},
-        {"messages": [{"role": "user", "contents": [{"$type": "text", "text": "a", "agentFramework": {}}]}]},
-        {"messages": None},
-        {"$type": "note"},
-    ],
-)
-def test_an_entry_that_holds_more_than_text_is_not_plain(more: dict[str, Any]) -> None:
-    assert plain_entry(json.dumps(PLAIN)) is not None
-    assert plain_entry(json.dumps({**PLAIN, **more})) is None

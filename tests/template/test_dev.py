@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dev import HOST_OPTIONS, ON_ALL_CORES
+from dev import ON_ALL_CORES
 from tests.support.interpreters import interpreter
 from tests.support.made_once import made_once
-from tests.support.running_host import run_command
 from tests.template.checkout import ROOT, Checkout, new_checkout
 
 pytestmark = pytest.mark.slow
@@ -20,13 +19,8 @@ pytestmark = pytest.mark.slow
 
 PYTEST = """
 import json, os, sys
-from pathlib import Path
 target = {name: value for name, value in sorted(os.environ.items()) if name.startswith("AGENTS_TEST_")}
 print(json.dumps({"arguments": sys.argv[1:], "target": target, "compiles": not sys.dont_write_bytecode}))
-left = Path(__file__).parents[1] / "fails-in-round"
-rounds = int(left.read_text()) - 1
-left.write_text(str(rounds))
-sys.exit(rounds == 0)
 """
 
 
@@ -51,17 +45,6 @@ def test_run_starts_the_host_in_the_apps_folder_with_the_python_of_venv_and_give
         "folder": str(checkout.folder),
         "python": str(checkout.folder / ".venv"),
     }
-
-
-def test_run_hosts_another_folder_with_what_that_folder_needs(checkout: Checkout, tmp_path: Path) -> None:
-    """The other app's requirements are installed too, and the host of this checkout runs it."""
-    (tmp_path / "host.json").write_text("{}")
-    (tmp_path / "requirements.txt").write_text("")
-    finished = checkout.dev("run", str(tmp_path))
-
-    assert "Installing requirements-local.txt, requirements.txt: done" in finished.stdout
-    started = json.loads(finished.stdout.splitlines()[-1])
-    assert (started["folder"], started["arguments"]) == (str(tmp_path), ["start", "--watch"])
 
 
 @pytest.mark.behaviour("template.asks-with-python-alone")
@@ -95,13 +78,6 @@ def test_run_passes_the_options_of_the_host_on_and_watches_unless_told_otherwise
     finished = checkout.dev("run", *typed.split())
 
     assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == ["start", *passed.split()]
-
-
-@pytest.mark.behaviour("template.dev-passes-on")
-def test_every_option_of_the_hosts_start_can_be_typed_behind_run() -> None:
-    start = {option.partition(" ")[0] for option in re.findall(r"--[a-z-]+", start_help())} - {"--help"}
-
-    assert {f"--{name}" for name in HOST_OPTIONS} | {"--watch"} == start
 
 
 @pytest.mark.behaviour("template.dev-passes-on")
@@ -174,37 +150,6 @@ def test_a_room_has_its_tests_the_houses_and_those_of_endpoints(checkout: Checko
         *("-m", "not slow", "tests/hosting/core/agent", "tests/architecture", "tests/hosting/functions", "-x"),
     ]
     assert refused.stderr == "dev.py: --room is cellar: hosting/ has core, core/agent.\n"
-
-
-@pytest.mark.behaviour("packages.suite")
-def test_the_tests_of_wheels_get_what_pytest_would(checkout: Checkout) -> None:
-    checkout.write("requirements-dev.txt", "")
-    checkout.write("packages/suite.py", "import sys\nprint(sys.argv[1:])\n")
-    named, all_cores = checkout.dev("test", "--wheel", "tests/state", "-x"), checkout.dev("test", "--wheel")
-
-    assert named.stdout.splitlines()[-1] == "['tests/state', '-x']"
-    assert all_cores.stdout.splitlines()[-1].startswith("['--numprocesses=")
-
-
-@pytest.mark.behaviour("tests.framework-samples")
-def test_the_samples_of_a_folder_are_tried(checkout: Checkout) -> None:
-    checkout.write("requirements-dev.txt", "")
-    checkout.write("tests/framework_samples/__main__.py", "import sys\nprint(sys.argv[1:])\n")
-    finished = checkout.dev("test", "--samples", str(checkout.folder), "02-agents")
-
-    assert finished.stdout.splitlines()[-1] == str([str(checkout.folder), "02-agents"])
-
-
-@pytest.mark.behaviour("tests.explore")
-def test_exploring_begins_again_until_something_fails(checkout: Checkout) -> None:
-    """With the variable that tells the tests to choose anew; once where no time is given."""
-    write_pytest(checkout, fails_in_round=3)
-    again = checkout.dev("test", "--explore", "5", "-x")
-    once = checkout.dev("test", "--explore")
-
-    assert (again.returncode, again.stdout.count("Exploring: round")) == (1, 3)
-    assert (once.returncode, once.stdout.count("Exploring: round")) == (0, 1)
-    assert json.loads(again.stdout.splitlines()[-1])["target"] == {"AGENTS_TEST_EXPLORE": "1"}
 
 
 @pytest.mark.behaviour("template.dev-installs-once")
@@ -286,14 +231,9 @@ def test_a_wrong_command_line_is_answered_by_a_sentence(
     assert "Traceback" not in finished.stderr
 
 
-def start_help() -> str:
-    return run_command(Path.cwd(), "start", "--help").stdout
-
-
-def write_pytest(checkout: Checkout, fails_in_round: int = 0) -> None:
-    """Put a pytest into the checkout that tells how it was started, and fails when it was started so often."""
+def write_pytest(checkout: Checkout) -> None:
+    """Put a pytest into the checkout that tells how it was started."""
     checkout.write("requirements-dev.txt", "")
-    checkout.write("fails-in-round", str(fails_in_round))
     checkout.write("pytest/__init__.py", "")
     checkout.write("pytest/__main__.py", PYTEST)
 

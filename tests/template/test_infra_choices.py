@@ -1,10 +1,7 @@
 """infra/choices.py: what `azd up` refuses before Azure is asked for anything."""
 
-from pathlib import Path
-
 import pytest
 
-from infra import choices
 from infra.choices import refused
 
 pytestmark = pytest.mark.behaviour("template.infra-choices")
@@ -87,20 +84,6 @@ def test_choices_that_can_be_meant_are_taken(given: dict[str, str]) -> None:
 )
 def test_a_choice_that_nobody_can_mean_is_refused_with_what_to_do(changed: dict[str, str], sentence: str) -> None:
     assert list(refused({**FITTING, **changed}, everywhere)) == [sentence]
-
-
-def test_what_is_refused_ends_the_command(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """azd stops at an exit code other than 0 and shows what was printed."""
-    for name in (*FITTING, *choices.OWN_MODEL):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert choices.main() == 0
-    monkeypatch.setenv("PUBLIC_APP", "false")
-    assert choices.main() == 1
-
-    assert capsys.readouterr().err.startswith("PUBLIC_APP is false and VNET_ENABLED is not true")
 
 
 @pytest.mark.parametrize(

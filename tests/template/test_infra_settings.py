@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,11 +10,7 @@ from agents.models import SETTINGS as MODEL_SETTINGS
 from agents.models import create_chat_client
 from hosting.app import AgentFunctionApp
 from hosting.assembly import SETTINGS
-from hosting.core.stores.tables import TablesThreadStore
 from hosting.errors import ConfigurationError
-from hosting.host_settings import task_hub
-from hosting.settings import read_settings
-from hosting.store_choice import choose_thread_store
 from tests.template.bicep import INFRA, MAIN, ROOT, config_of, parsed, setting_names
 
 API = INFRA / "app" / "api.bicep"
@@ -86,17 +81,6 @@ def test_a_setting_of_the_code_that_infra_leaves_out_has_its_row_in_docs() -> No
     left_out = (LIBRARY_SETTINGS | set(MODEL_SETTINGS)) - settings_of_the_app()
 
     assert left_out - set(re.findall(r"^\| `(\w+)` \|", pages, re.MULTILINE)) == set()
-
-
-@pytest.mark.behaviour("template.infra-settings")
-def test_the_threads_log_of_a_deployment_is_in_tables_under_the_name_of_its_hub(tmp_path: Path) -> None:
-    """HTTP and durable functions never share an instance on this plan; the settings name the account alone."""
-    environ = {**as_deployed(), "AGENT_LOG": ""}
-
-    log = choose_thread_store(read_settings(environ), tmp_path, environ, task_hub(ROOT, environ))
-
-    assert isinstance(log, TablesThreadStore)
-    assert not any(name.endswith("ServiceUri") for name in environ)
 
 
 @pytest.mark.behaviour("template.infra-settings")

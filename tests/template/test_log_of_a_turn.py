@@ -5,7 +5,6 @@ The local host writes none of the real host's own records, so these are computed
 
 import json
 import logging
-import re
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -15,12 +14,10 @@ import pytest
 
 from devhost.forwarding import LogLevels
 from hosting.azure_log import ENTITIES
-from tests.support.page_tables import rows
 from tests.support.running_host import RunningHost
 from tests.support.settings_template import set_values
 from tests.template.bicep import INFRA, ROOT, parsed
 
-COSTS = (ROOT / "docs" / "reference" / "costs.md").read_text(encoding="utf-8")
 HOST_JSON = ROOT / "host.json"
 SETTING = "Logging__LogLevel__"
 MOST_RECORDS, MOST_BYTES = 6, 800
@@ -85,17 +82,6 @@ def test_a_plain_turn_leaves_six_records_and_800_bytes_at_most() -> None:
     assert left.records <= MOST_RECORDS
     assert left.bytes <= MOST_BYTES
     assert kept(set_values()) == by_default
-
-
-@pytest.mark.behaviour("template.log-of-a-turn")
-def test_the_page_of_costs_has_the_recording_and_what_is_left_of_it() -> None:
-    shown = {re.sub(r"[`]", "", cells[0]).replace("<agent>", "Echo"): cells[1:] for cells in rows(COSTS, "category")}
-    counts = {name: Logged(*(int(number.replace(",", "")) for number in cells[:2])) for name, cells in shown.items()}
-
-    by_default = kept(deployed())
-
-    assert counts == {**RECORDED, "all": together(set(RECORDED)), "kept by default": together(by_default)}
-    assert {name for name, cells in shown.items() if cells[2] == "yes"} == by_default
 
 
 @pytest.mark.behaviour("template.log-of-a-turn")

@@ -17,7 +17,6 @@ from tests.support.deployed_tree import ROOT
 pytestmark = pytest.mark.behaviour("template.deploys-bytecode")
 
 RUNNING = "{}.{}".format(*sys.version_info)
-OTHER = next(version for version in MAGIC_NUMBERS if version != RUNNING)
 AT_ANOTHER_TIME = 1_600_000_001.5
 IMPORT = """
 import json, os, sys
@@ -103,16 +102,6 @@ def test_bytecode_is_of_the_python_that_runs_there_and_is_not_compared_with_its_
     assert [path.name.partition(".")[0] for path in compiled] == ["function_app", "__init__"]
     assert {path.read_bytes()[:8] for path in compiled} == {importlib.util.MAGIC_NUMBER + bytes([1, 0, 0, 0])}
     assert int.from_bytes(importlib.util.MAGIC_NUMBER[:2], "little") == MAGIC_NUMBERS[RUNNING]
-
-
-def test_without_that_python_the_package_has_no_bytecode_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    printed = make_package(app(tmp_path, OTHER), tmp_path / PACKAGE)
-
-    assert f"3 files, WITHOUT bytecode: Python {OTHER}, which runs there, is not on this machine." in printed
-    assert list((tmp_path / PACKAGE).rglob("*.pyc")) == []
 
 
 @pytest.mark.parametrize(

@@ -95,20 +95,6 @@ async def test_what_a_removed_agent_left_behind_is_refused_by_name_and_changed_b
     assert (done.status_code, done.json()["response"]) == (200, "Heard: wait 0.5")
 
 
-@pytest.mark.behaviour("template.removed-agent")
-async def test_an_orchestration_that_comes_to_a_removed_agent_fails_by_its_name(app: App) -> None:
-    """It does not wait for ever, which is what the host does of itself."""
-    async with app.version("other", "timed") as client:
-        await Instances(client).start("later", None, "waiting")
-
-    async with app.version("other") as client:
-        await Instances(client).tell("waiting", "go", True)
-        status, output = await Instances(client).ended("waiting")
-
-    assert status == "Failed"
-    assert "No agent 'timed' is registered with the app. (unknown_agent)" in output
-
-
 @pytest.mark.behaviour("template.redeployed")
 async def test_a_run_in_flight_and_an_orchestration_are_finished_by_the_next_version(app: App) -> None:
     """The name in another letter case is the same agent: names are compared without it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from agent_framework import Message
-from durabletask.task import OrchestrationContext, when_all
+from durabletask.task import OrchestrationContext
 from durabletask.worker import TaskHubGrpcWorker
 
 from hosting.console.worker import AgentWorker
@@ -43,11 +43,6 @@ def orchestrators(worker: AgentWorker) -> list[Callable[[OrchestrationContext, A
         rested = yield writer.run("sleep 0.5")
         return [draft.text, rested.text]
 
-    def ask_both(context: OrchestrationContext, question: str) -> Steps:
-        agents = [worker.get_agent(context, name) for name in ("writer", "critic")]
-        answers = yield when_all([agent.run(question) for agent in agents])
-        return [answer.text for answer in answers]
-
     def with_a_substitute(context: OrchestrationContext, message: dict[str, str]) -> Steps:
         try:
             answer = yield worker.get_agent(context, "writer").run(Message(message["role"], [message["text"]]))
@@ -62,4 +57,4 @@ def orchestrators(worker: AgentWorker) -> list[Callable[[OrchestrationContext, A
     def call_nobody(context: OrchestrationContext, question: str) -> Steps:
         yield worker.get_agent(context, "nobody").run(question)
 
-    return [draft_and_shorten, nap_after_a_draft, ask_both, with_a_substitute, left_alone, call_nobody]
+    return [draft_and_shorten, nap_after_a_draft, with_a_substitute, left_alone, call_nobody]

@@ -54,20 +54,6 @@ async def test_an_event_loop_awaits_the_response(console: Console) -> None:
 
 
 @pytest.mark.behaviour("console.client")
-def test_what_the_sdk_takes_for_an_object_of_its_own_stays_a_text_and_a_schema(console: Console) -> None:
-    """Its mark may stand in what a caller sends; nothing is made of it, and the thread goes on."""
-    marked = {"type": "object", "properties": {"__durabletask_autoobject__": {"const": True}}}
-    marked_text = '{"__durabletask_autoobject__": true}'
-    with console.client() as client:
-        writer = client.get_agent("writer")
-        session = writer.create_session()
-        first = writer.run(f"say {marked_text}", session=session, response_format=marked)
-        again = writer.run("count", session=session)
-
-    assert (first.value, again.text) == (json.loads(marked_text), "3")
-
-
-@pytest.mark.behaviour("console.client")
 def test_a_run_that_outlives_the_wait_raises_an_error_that_names_agent_and_run(console: Console) -> None:
     with console.client(AGENT_WAIT_SECONDS="0") as client, pytest.raises(AgentRunError) as pending:
         client.get_agent("writer").run("meet 2")

@@ -10,11 +10,6 @@ from tests.hosting.console.console import Console
 
 
 @pytest.mark.behaviour("console.orchestrations")
-def test_runs_yielded_together_answer_in_the_order_of_the_list(console: Console) -> None:
-    assert console.result("ask_both", "what now?") == ("COMPLETED", json.dumps(["echo: what now?"] * 2))
-
-
-@pytest.mark.behaviour("console.orchestrations")
 @pytest.mark.parametrize(
     ("role", "text", "code", "says"),
     [

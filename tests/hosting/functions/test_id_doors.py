@@ -14,7 +14,7 @@ from tests.support.direct import DirectHost
 pytestmark = pytest.mark.behaviour("http.one-alphabet")
 
 RUN = "/api/agents/Joker/run"
-GOOD = ["a", "A-b_c.d~e", ".hidden", "a..b", "0" * 64, "-", "~", "null", "None", "con"]
+GOOD = ["a", "A-b_c..d~e", ".hidden", "0" * 64, "null"]
 BAD = [
     *("a.", "..", "a" * 65, "a/b", "a\\b", "a b", "@dafx-joker@a", "a%2e", "a?b", "a#b", "a:b", "a'b", "a,b", "<a>"),
     *("é", "ａ", "٣", "a\x01b", "a\nb", "a\n", "a\x00b"),

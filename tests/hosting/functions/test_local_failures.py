@@ -11,7 +11,6 @@ from agent_framework import Agent, FunctionInvocationConfiguration, tool
 
 from agents.models import create_chat_client
 from hosting.offline.model import OfflineChatClient
-from hosting.settings import is_developers
 from tests.support.app_folder import HOST_JSON, make_app
 from tests.support.made_app import MEMORY, app_of, ask, served
 from tests.support.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost
@@ -91,15 +90,6 @@ async def test_the_templates_model_reads_what_an_exception_says() -> None:
         assert chosen.function_invocation_configuration["include_detailed_errors"]
 
 
-@pytest.mark.behaviour("http.local-cause")
-@pytest.mark.parametrize("azure", [{"WEBSITE_SITE_NAME": "shop"}, {"WEBSITE_INSTANCE_ID": "1"}])
-def test_on_azure_no_environment_name_makes_the_app_a_developers(azure: dict[str, str]) -> None:
-    """A slot may be named Development, and serves others all the same."""
-    assert is_developers(LOCAL)
-    assert not is_developers({**LOCAL, **azure})
-    assert not is_developers({"AzureWebJobsScriptRoot": "/app"})
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("service.taken-up-told")
 def test_a_host_that_starts_after_a_kill_says_which_run_was_interrupted_and_when_it_goes_on(tmp_path: Path) -> None:
@@ -118,19 +108,6 @@ def test_a_host_that_starts_after_a_kill_says_which_run_was_interrupted_and_when
 
     assert "of agent joker was interrupted: it is taken up within 27 s, unless another process works on it." in line
     assert second.printed_so_far().count("was interrupted") == 1
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("service.dead-processes")
-def test_a_host_that_starts_after_a_kill_goes_on_at_once(tmp_path: Path) -> None:
-    """The first process is known to be dead: nothing is waited for, and nobody is told to wait."""
-    folder = killed_in_a_tool(tmp_path)
-    (folder / "go").touch()
-    with RunningHost(folder) as second:
-        second.wait_for("is taken up: attempt 2", GUARD_SECONDS)
-        second.wait_for("attempts 2", GUARD_SECONDS)
-
-    assert "was interrupted" not in second.printed_so_far()
 
 
 def killed_in_a_tool(tmp_path: Path) -> Path:

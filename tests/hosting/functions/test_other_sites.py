@@ -19,8 +19,10 @@ ASKED_FIRST = {"content-type": "application/json"}, {"x-functions-key": "k"}, {"
 pytestmark = pytest.mark.behaviour("http.other-sites")
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site", "anything"])
-@pytest.mark.parametrize("content_type", FORMS)
+@pytest.mark.parametrize(
+    ("site", "content_type"),
+    [("anything", FORMS[0]), ("same-site", FORMS[0]), *(("cross-site", form) for form in FORMS)],
+)
 async def test_a_form_of_another_site_s_page_starts_nothing(direct: Api, site: str, content_type: str) -> None:
     """It carries the cookies of a sign-in, so the app cannot know it from the user's own request by anything else."""
     headers = {"sec-fetch-site": site, "content-type": content_type, "x-ms-thread-id": "forged"}

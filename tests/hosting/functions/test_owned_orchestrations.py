@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -134,22 +133,3 @@ def test_one_that_fails_is_no_success_and_tells_nothing_of_the_cause(client: htt
     assert (waited.status_code, waited.json()["status"]) == (500, "Failed")
     assert (state.status_code, state.json()["status"]) == (200, "Failed")
     assert "secret" not in waited.text + state.text
-
-
-@pytest.mark.behaviour("service.leave")
-def test_who_waits_for_one_is_answered_when_its_host_stops(tmp_path: Path) -> None:
-    """202 with its address: it goes on where the app runs on."""
-    with RunningHost(owned_app(tmp_path)) as host, httpx.Client(base_url=host.origin, timeout=GUARD_SECONDS) as client:
-        assert ask(client, "ada", "POST", "/api/ask/ask_joker?wait=20", content="hello").status_code == 200
-        with ThreadPoolExecutor() as threads:
-            waiting = threads.submit(ask, client, "ada", "POST", "/api/ask/wait?wait=60")
-            instances = "/runtime/webhooks/durabletask/instances"
-            while {"wait": "Running"} not in [
-                {one["name"]: one["runtimeStatus"]} for one in client.get(instances).json()
-            ]:
-                time.sleep(0.02)
-            host.process.terminate()
-            answer = waiting.result(GUARD_SECONDS)
-        code = host.process.wait(GUARD_SECONDS)
-
-    assert (answer.status_code, answer.json()["status"] in {"Pending", "Running"}, code) == (202, True, 0)

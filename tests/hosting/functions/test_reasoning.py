@@ -37,7 +37,7 @@ async def stored(host: Any, http: Any) -> str:
 
 
 @pytest.mark.behaviour("reasoning.kept")
-@pytest.mark.parametrize("reasoning", ["keep", "show", None])
+@pytest.mark.parametrize("reasoning", ["show", None])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_thoughts_are_given_back_to_the_model_unread(reasoning: Any, streamed: bool) -> None:
     """In its run and in the next, with what its provider sealed; they are stored, and exported with the thread."""

@@ -212,17 +212,3 @@ async def test_a_caller_that_prefers_not_to_wait_is_answered_at_once(direct: Api
     assert answer.status_code == 202
     assert set(answer.headers["preference-applied"].split(", ")) == set(prefer.split(", "))
     assert (await direct.ended(answer.headers["location"]))["status"] == "success"
-
-
-@pytest.mark.behaviour("http.failed-run")
-async def test_a_failed_run_is_shown_by_its_status_and_left_out_of_what_the_model_sees(direct: Api) -> None:
-    """The status route answers 200 with the problem inside; the thread goes on without the failed turn."""
-    failed = await direct.ask("fail", thread_id=new_thread())
-    ids = failed.json()
-
-    status = await direct.http.get(f"/api/agents/Joker/threads/{ids['thread_id']}/runs/{ids['run_id']}")
-    after = await direct.ask("recall", thread_id=ids["thread_id"])
-
-    assert (status.status_code, status.json()["status"], status.json()["error"]) == (200, "failed", ids)
-    assert after.json()["response"] == "recall"
-    assert len(await direct.entries(ids["thread_id"], turns=2)) == 4

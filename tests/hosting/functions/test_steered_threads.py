@@ -67,22 +67,6 @@ async def test_who_waits_gets_the_answer_of_the_run_that_took_the_message() -> N
     assert asked == ["first", "and this"]
 
 
-async def test_who_does_not_wait_follows_the_message_to_the_run_that_took_it() -> None:
-    """Its stream ends with that; the other's says that it took a message."""
-    async with at_work() as (working, _, http, first):
-        sent = await ask(http, "and this", thread_id="t", wait_for_response=False)
-        working.open()
-        events = parse((await http.get(f"{sent.headers['location']}/events")).text)
-        taken = parse((await http.get(f"{PLACE}/runs/{first}/events")).text)
-
-    assert (sent.status_code, sent.json()["status"]) == (202, "accepted")
-    assert [event.event for event in events] == ["accepted", "joined"]
-    assert (events[-1].fields["status"], events[-1].fields["joined"]) == ("joined", first)
-    (joined,) = [event for event in taken if event.event == "message_joined"]
-    assert (joined.fields["run_id"], joined.fields["message"]) == (sent.json()["run_id"], "and this")
-    assert taken[-1].event == "completed"
-
-
 async def test_a_message_joins_at_every_door_of_an_agent_that_says_so() -> None:
     wires = ["responses", "a2a", "ag-ui"]
     call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("task", contextId="t")}}

@@ -14,13 +14,10 @@ from tests.support.state_documents import a_request, a_response, conversation_of
 RUN = "/api/agents/Joker/run"
 THREADS = "/api/agents/Joker/threads"
 STORED = {
-    "an address": "ada@example.com",
     "80 characters": "x" * 80,
     "a percent sign": "50%25",
     "an entity": "@dafx-joker@stored",
-    "markup": "<b>",
 }
-any_stored = pytest.mark.parametrize("thread_id", STORED.values(), ids=list(STORED))
 
 
 def keep(host: DirectHost, thread_id: str) -> None:
@@ -30,7 +27,7 @@ def keep(host: DirectHost, thread_id: str) -> None:
 
 
 @pytest.mark.behaviour("state.other-ids")
-@any_stored
+@pytest.mark.parametrize("thread_id", STORED.values(), ids=list(STORED))
 async def test_what_is_stored_is_read_continued_and_deleted(
     direct: Api, direct_host: DirectHost, thread_id: str
 ) -> None:
@@ -60,13 +57,3 @@ async def test_what_is_stored_is_read_continued_and_deleted(
     assert (await direct.http.get(f"{url}/erasure")).json()["thread_id"] == thread_id
     again = await direct.http.post(RUN, json={"message": "hi", "session_id": thread_id})
     assert (again.status_code, again.json()["code"]) == (400, "invalid_thread_id")
-
-
-@pytest.mark.behaviour("owners.by-construction")
-async def test_no_id_of_a_stored_thread_leads_to_another_owners(direct: Api, direct_host: DirectHost) -> None:
-    """A person's entity has the owner in its key; that key is no id among the app's threads."""
-    keep(direct_host, "abcdefghijklmnop!mine")
-
-    assert (await direct.http.get(f"{THREADS}/abcdefghijklmnop!mine")).status_code == 404
-    refused = await direct.http.post(RUN, json={"message": "hi", "thread_id": "abcdefghijklmnop!mine"})
-    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_thread_id")

@@ -214,43 +214,6 @@ async def test_threads_are_listed_page_by_page(socket: Api) -> None:
     assert found["list-0"] < found["list-4"]
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("overview.newest")
-@pytest.mark.behaviour("overview.figures")
-async def test_threads_are_listed_by_change_and_counted_by_day(socket: Api) -> None:
-    """Over the engine's own list of what changed; a query that is none of ours is refused by its name."""
-    for name in ("newest-0", "newest-1", "newest-0"):
-        await socket.ask(f"about {name}", thread_id=name)
-    await socket.ask("fail", thread_id="newest-2")
-    await socket.entries("newest-0", turns=2)
-
-    async def newest() -> list[dict[str, str]]:
-        threads: list[dict[str, str]] = (
-            await socket.http.get(THREADS, params={"search": "NEWEST", "sort": "changed"})
-        ).json()["threads"]
-        return threads
-
-    end = asyncio.get_running_loop().time() + GUARD_SECONDS
-    while len(found := await newest()) < 3:  # the entity commits behind the answer
-        assert asyncio.get_running_loop().time() < end
-    day = (await socket.http.get("/api/agents/Joker/figures", params={"days": 1})).json()["days"][-1]
-    refused = [
-        (await socket.http.get(f"/api/agents/Joker/{place}")).json()["detail"]
-        for place in ("threads?sort=title", "threads?search=", "figures?days=0")
-    ]
-
-    assert [(one["thread_id"], one["title"]) for one in found] == [
-        ("newest-2", "fail"),
-        ("newest-0", "about newest-0"),
-        ("newest-1", "about newest-1"),
-    ]
-    assert day["runs"] >= 4
-    assert day["failures"]["run_failed"] >= 1
-    assert day["usage"]["total_token_count"] >= 21
-    assert 0 < day["latency_seconds"]["p50"] <= day["latency_seconds"]["max"]
-    assert [name in sentence for name, sentence in zip(("sort", "search", "days"), refused, strict=True)] == [True] * 3
-
-
 @pytest.mark.behaviour("http.lists-agents")
 async def test_the_agents_are_listed_with_their_doors(direct: Api) -> None:
     agents = {agent["name"]: agent for agent in (await direct.http.get("/api/agents")).json()["agents"]}
@@ -259,11 +222,6 @@ async def test_the_agents_are_listed_with_their_doors(direct: Api) -> None:
     assert agents["Joker"]["mcp_tool"] == "Joker"
     assert (agents["quiet"]["run_url"], agents["quiet"]["threads_url"]) == (None, None)
     assert agents["quiet"]["description"] == "The scripted quiet."
-
-
-@pytest.mark.behaviour("http.readiness")
-async def test_readiness_reaches_the_stores(api: Api) -> None:
-    assert (await api.http.get("/api/health/ready")).json() == {"status": "ready"}
 
 
 @pytest.mark.behaviour("http.unknown-places")

@@ -5,7 +5,6 @@ from azure.durable_functions.models import PurgeHistoryResult
 from azure.durable_functions.models.DurableOrchestrationStatus import DurableOrchestrationStatus
 
 from hosting.functions.durable_1.client import DurableClient
-from hosting.ports import Purge
 
 
 class SdkClient:
@@ -25,28 +24,6 @@ class SdkClient:
         """Return the count."""
         self.addresses.append(f"DELETE {instance_id}")
         return PurgeHistoryResult(self._deleted)
-
-
-@pytest.mark.behaviour("erasure.instances")
-@pytest.mark.parametrize(
-    ("status", "deleted", "outcome"),
-    [
-        ("Completed", 1, "deleted"),
-        ("Failed", 1, "deleted"),
-        ("Canceled", 1, "deleted"),
-        ("Terminated", 1, "deleted"),
-        ("Completed", 0, "missing"),
-        ("Running", 1, "running"),
-        ("Pending", 1, "running"),
-        ("Suspended", 1, "running"),
-        (None, 1, "missing"),
-    ],
-)
-async def test_an_orchestration_is_purged_once_it_has_ended(status: str | None, deleted: int, outcome: Purge) -> None:
-    sdk = SdkClient(status, deleted)
-
-    assert await DurableClient(sdk).purge("one") == outcome
-    assert ("DELETE one" in sdk.addresses) == (outcome == "deleted" or deleted == 0)
 
 
 @pytest.mark.behaviour("erasure.instances")

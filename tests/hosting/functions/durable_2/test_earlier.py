@@ -65,16 +65,6 @@ async def test_a_schedules_clock_goes_on(tmp_path: Path) -> None:
     assert running.value_of(clock.input)["clock"] == CLOCKS_INPUT["clock"]
 
 
-async def test_one_that_has_called_http_goes_on(tmp_path: Path) -> None:
-    """Its code gets the answer as the installed SDK has it, and asks for what comes behind."""
-    acted: list[str] = []
-    async with engine_app(make_app(acted), clock=FastClock(), inner=load("fetch", tmp_path)) as running:
-        output = await finish(running, 1)
-
-    assert output == [[200, "hello"] if running.speaks_protobuf else "hello", 2]
-    assert acted == ["double 1"]
-
-
 async def test_an_execution_of_2_x_fails_under_1_7_and_says_so(tmp_path: Path) -> None:
     acted: list[str] = []
     async with engine_app(make_app(acted), clock=FastClock(), inner=load("later", tmp_path)) as running:
