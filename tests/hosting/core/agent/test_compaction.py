@@ -194,19 +194,6 @@ async def test_compaction_leaves_no_trace_in_what_is_stored_and_answered(
     assert sum(len(entry["messages"]) for entry in bench.entries()) == 3 * 8
 
 
-@pytest.mark.behaviour("archive.summary-kept")
-async def test_a_reset_forgets_the_summary(benches: list[Bench], summarizer: Summarizer) -> None:
-    client = NotingClient()
-    bench = bench_of(benches, client, context_providers=keeping(summarizer, 1, threshold=1))
-    await talk(bench, 4)
-    assert client.sent[-1][0][1].startswith("summary ")
-
-    await bench.reset()
-    await bench.run("hi")
-
-    assert client.sent[-1] == [("user", "hi")]
-
-
 @pytest.mark.behaviour("archive.own-messages-sent")
 async def test_a_runs_own_messages_are_sent_however_long_they_are(benches: list[Bench]) -> None:
     """Its question alone is more than there is room for, and so are results of its tools."""

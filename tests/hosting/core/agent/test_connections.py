@@ -7,15 +7,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from agent_framework import (
     Agent,
-    ChatContext,
-    ChatMiddleware,
     MCPStdioTool,
     MCPStreamableHTTPTool,
     WorkflowBuilder,
@@ -189,42 +187,6 @@ async def test_a_run_without_its_server_fails_and_says_so_and_the_next_one_tries
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")
-async def test_a_process_that_dies_while_it_connects_has_called_nothing(shop: Shop) -> None:
-    """So the next one makes the call, though a call is made at most once."""
-    served = Served("http", shop)
-    served.start()
-
-    class Between(ChatMiddleware):
-        """Has another server in its place, that hangs, before the model's second answer."""
-
-        calls = 0
-
-        async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-            self.calls += 1
-            if self.calls == 2:
-                shop.kill()
-                await asyncio.to_thread(wait_until_over, served.tool)
-                await asyncio.to_thread(served.start, "--hangs")
-            await call_next()
-
-    client = planned_client(ignore, (("price",), ("price",), "done"))
-    agent = Agent(client, name="Joker", tools=[served.tool], middleware=[Between()])
-    async with closed(bench_of(agent=agent)) as bench:
-        run_id = await bench.open()
-        delivery = asyncio.create_task(bench.signal(run_id))
-        await asyncio.to_thread(wait_until, lambda: bool(getattr(served.tool.get_mcp_client, "_opening", None)))
-        delivery.cancel()
-        await asyncio.gather(delivery, return_exceptions=True)
-        begun = await bench.kinds(run_id)
-        await asyncio.to_thread(served.restart, 0)
-        bench.restart()
-        await bench.signal(run_id)
-        ended = await bench.kinds(run_id)
-
-    assert (begun.count("tool_started"), ended.count("tool_started"), ended[-1]) == (1, 2, "completed")
-
-
-@pytest.mark.behaviour("hosting.connections-come-back")
 async def test_a_server_that_does_not_answer_holds_up_its_agents_runs_for_a_limited_time(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,24 +207,6 @@ async def test_a_server_that_does_not_answer_holds_up_its_agents_runs_for_a_limi
         after = await results(bench)
 
     assert (beside, is_held_up, "within 1 s" in failed, after) == ([], True, True, ["0 costs 3"])
-
-
-@pytest.mark.behaviour("hosting.connections-come-back")
-async def test_a_server_of_another_version_has_its_tools_as_they_are_now(shop: Shop) -> None:
-    """New ones, those that changed, and none that it no longer has."""
-    served = Served("http", shop)
-    served.start("--tool", "old")
-    async with closed(bench_of(served.tool)) as bench:
-        await results(bench)
-        shop.kill()
-        await asyncio.to_thread(wait_until_over, served.tool)
-        served.start("--tool", "new", "--currency")
-        after = await results(bench)
-        tools = {function.name: function for function in served.tool.functions}
-
-    assert after == ["0 costs 4 EUR"]
-    assert tools.keys() == {"price", "let_go", "fail", "new"}
-    assert tools["price"].parameters()["properties"].keys() == {"n", "currency"}
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")

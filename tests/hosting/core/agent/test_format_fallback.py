@@ -21,7 +21,6 @@ from agent_framework import (
     ResponseStream,
 )
 from agent_framework.exceptions import ChatClientException
-from pydantic import BaseModel
 
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner, AttemptOutcome
@@ -30,7 +29,6 @@ from hosting.core.thread.run_request import ResponseFormat, RunRequest
 from hosting.names import new_id
 from tests.hosting.core.agent.attempts import attempt
 from tests.support.halted_runs import AFTER_A_TOOL, counting, killed_and_finished
-from tests.support.made_app import app_of, ask, served
 
 pytestmark = pytest.mark.behaviour("http.format-refused")
 
@@ -187,21 +185,3 @@ async def test_a_replay_after_a_kill_makes_the_same_choice() -> None:
     assert ended.done_after == {"model 2": 1}
     types = [one["response_format"]["type"] for one in server.asked]
     assert types == ["json_schema", "json_object", "json_schema", "json_object"]
-
-
-class Place(BaseModel):
-    """What an agent is to say."""
-
-    town: str
-
-
-async def test_an_agent_that_is_a_tool_falls_back() -> None:
-    """Its own format is refused in the middle of the run of another, which goes on with the answer."""
-    inner, server = llama(default_options={"response_format": Place})
-    look_there = 'look {"task": "where?"}'
-    outer, _ = llama(look_there, "seen", look_there, "again", tools=[inner.as_tool(name="look")])
-    async with served(app_of(outer)) as (_, http):
-        answers = [(await ask(http, "where?", thread_id="t")).json()["response"] for _ in range(2)]
-
-    assert answers == ["seen", "again"]
-    assert [type_of(one) for one in server.asked] == ["json_schema", "json_object", "json_object"]

@@ -91,16 +91,6 @@ def test_an_attempt_works_for_half_of_what_the_platform_leaves_it(
     assert (limit.attempts.work_seconds, limit.attempts.longest_seconds) == attempts
 
 
-@pytest.mark.behaviour("run.attempts")
-def test_a_run_may_take_days_whatever_the_platform_leaves_a_function(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the agent's own limit, or by the setting: a run takes as many attempts as it needs."""
-    app = app_in(tmp_path, monkeypatch, "00:05:00", AGENT_RUN_TIMEOUT_SECONDS="2592000")
-
-    app.add_agent(scripted_agent("Joker"), run_timeout_seconds=864_000)
-
-
 SHORT = AttemptTimes(work_seconds=3600.0, longest_seconds=0.3)
 TOO_LONG_SECONDS = 3.0
 HELP = "that takes longer than an attempt of a run may. Have a tool begin such work as an orchestration or a background"

@@ -1,24 +1,17 @@
 """The entity's operations over the thread's log: deliveries twice, crashes, a log that is away, bad data."""
 
 import asyncio
-import json
 import time
 from typing import Any
 
 import pytest
 from agent_framework import AgentResponse, Content, Message
-from hypothesis import HealthCheck, given
-from hypothesis import settings as limits
-from hypothesis import strategies as st
 
-from hosting.core.stores.contract import Append, StoredHead
-from hosting.core.thread.commands import ClaimRun, ClaimTerms, DescribeThread
+from hosting.core.thread.commands import DescribeThread
 from hosting.core.thread.events import Completed, Failed
-from hosting.errors import LogUnavailableError, NewerVersionError
 from state.codec import read
 from state.extension import host_of
 from tests.support.bench import ADDRESS, Bench
-from tests.support.seeds import repeated
 
 
 @pytest.mark.behaviour("turn.duplicate-delivery")
@@ -69,42 +62,6 @@ async def test_the_claim_stands_in_the_log_before_the_agent_runs(bench: Bench) -
     assert (claim.attempt, claim.holder, round(claim.deadline - claim.at)) == (1, "entity", 300)
 
 
-@pytest.mark.behaviour("turn.crashing-message-ends")
-async def test_a_run_is_given_up_after_three_attempts(bench: Bench) -> None:
-    """The fourth delivery runs nothing; the failure has its place and is not sent to the model."""
-    await bench.run("before")
-    run_id = await bench.open("hi")
-    for attempt in (1, 2, 3):
-        head = await bench.services.log.head(ADDRESS)
-        terms = ClaimTerms(f"dead-{attempt}", "entity", 20.0, time.time() + 300)
-        await bench.services.log.execute(ADDRESS, ClaimRun(time.time(), terms, since=head.position))
-    bench.restart()
-
-    await bench.signal(run_id)
-    await bench.run("after")
-
-    ending = await bench.terminal(run_id)
-    assert isinstance(ending, Failed)
-    assert ending.code == "run_crashed"
-    assert bench.agent.seen == [["before"], ["before", "echo: before", "after"]]
-
-
-@pytest.mark.behaviour("turn.log-down")
-async def test_a_log_that_is_away_before_the_agent_gives_the_delivery_back(bench: Bench) -> None:
-    """Nothing ran, nothing is stored; the next delivery runs it."""
-    run_id = await bench.open("hi")
-    bench.restart()
-    bench.store.is_away = True
-    with pytest.raises(LogUnavailableError):
-        await bench.signal(run_id)
-    assert bench.agent.seen == []
-    bench.store.is_away = False
-
-    await bench.signal(run_id)
-
-    assert bench.places() == [run_id]
-
-
 @pytest.mark.behaviour("orchestrations.run-id-reused")
 @pytest.mark.parametrize("has_ended", [True, False])
 @pytest.mark.parametrize("by_signal", [True, False])
@@ -140,21 +97,6 @@ async def test_an_operation_that_names_no_run_begins_the_same_one_when_it_is_del
 
     assert len(bench.agent.seen) == 2
     assert bench.places()[0] == operation.replace("-", "")
-
-
-@pytest.mark.behaviour("orchestrations.repeated-episode")
-@pytest.mark.parametrize("changed", [{"message": "it is nine"}, {"orchestrationId": "two:0"}])
-async def test_a_call_of_an_episode_that_is_made_again_is_answered_from_its_run(
-    bench: Bench, changed: dict[str, str]
-) -> None:
-    """At another time, which the message holds; or by a sub-orchestration that was started twice, under two ids."""
-    call = {"message": "it is eight", "correlationId": "r-1", "orchestrationId": "one:0"}
-
-    first = await bench.deliver(call, signal=False)
-    second = await bench.deliver({**call, **changed}, signal=False)
-
-    assert first == second
-    assert bench.agent.seen == [["it is eight"]]
 
 
 @pytest.mark.behaviour("turn.unreadable-state")
@@ -201,50 +143,6 @@ async def test_an_operation_that_cannot_be_done_is_refused_by_a_sentence(
     assert (bench.state, bench.agent.seen) == (None, [])
 
 
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-ORDERS = JSON_VALUES | st.fixed_dictionaries(
-    {},
-    optional={
-        "message": JSON_VALUES,
-        "run_id": JSON_VALUES,
-        "correlationId": JSON_VALUES,
-        "orchestrationId": JSON_VALUES,
-        "logged": JSON_VALUES,
-    },
-)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("turn.never-raises")
-@limits(
-    max_examples=repeated(150, exploring=1500),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(name=st.sampled_from(["run", "RUN", "reset", ""]) | st.text(), value=ORDERS, raw=st.none() | st.text())
-def test_whatever_json_comes_the_batch_is_answered(name: str, value: object, raw: str | None) -> None:
-    """Any value doubly encoded, and any text in its place: one result, and a state that the next turn reads."""
-    answered = asyncio.run(one_answer(name, json.dumps(json.dumps(value)) if raw is None else raw))
-
-    assert len(answered["results"]) == 1
-    json.loads(answered["results"][0]["result"])
-
-
-async def one_answer(name: str, text: str) -> dict[str, Any]:
-    """Return the answer to a batch of one operation with this input text."""
-    bench = Bench()
-    operation = {"name": name, "input": text, "isSignal": False, "id": "1"}
-    payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": False, "state": None, "batch": [operation]}
-    try:
-        return dict(json.loads(await bench.entity.handle(json.dumps(payload))))
-    finally:
-        bench.loop.close()
-
-
 @pytest.mark.behaviour("turn.never-raises")
 @pytest.mark.parametrize("text", ["half of a pair: \ud83d", "\udc00"])
 async def test_an_answer_with_half_of_a_character_is_kept_with_its_replacement(bench: Bench, text: str) -> None:
@@ -262,21 +160,6 @@ async def test_an_answer_with_half_of_a_character_is_kept_with_its_replacement(b
     assert bench.entries()[1]["messages"][0]["contents"][0]["text"] == text[:-1] + "\ufffd"
 
 
-@pytest.mark.behaviour("service.versions")
-async def test_a_thread_that_a_newer_version_works_on_is_left_to_it(bench: Bench) -> None:
-    """The delivery is given back, until it comes to a process of that version."""
-    run_id = await bench.open("hi")
-    known = await bench.store.head(ADDRESS)
-    assert known is not None
-    newer = StoredHead(known.position, "newer", known.payload.replace(b'"v":1', b'"v":99', 1))
-    await bench.store.append(ADDRESS, known, Append(newer))
-
-    with pytest.raises(NewerVersionError):
-        await bench.signal(run_id)
-
-    assert (bench.state, bench.agent.seen) == (None, [])
-
-
 @pytest.mark.behaviour("turn.store")
 async def test_a_document_is_stored_while_runs_of_its_thread_are_open(bench: Bench) -> None:
     """The operation ends none of them, and is not kept waiting by one whose id is what anything is called."""
@@ -291,18 +174,3 @@ async def test_a_document_is_stored_while_runs_of_its_thread_are_open(bench: Ben
     assert (mark.position, bench.places(), bench.agent.seen) == (described.head.position, [begun], [["one"]])
     await bench.signal(run_id)
     assert bench.places() == [begun, run_id]
-
-
-@pytest.mark.behaviour("hosting.one-store")
-async def test_a_run_that_the_log_does_not_have_is_warned_of(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """It was accepted in another store; nothing runs, and the document stays."""
-    await bench.run("hi")
-    state = bench.state
-
-    await bench.signal("accepted-elsewhere")
-
-    (line,) = [
-        record.getMessage() for record in caplog.records if "is not in this instance's log" in record.getMessage()
-    ]
-    assert line.startswith("Run accepted-elsewhere of thread t of agent joker ")
-    assert (len(bench.agent.seen), bench.state) == (1, state)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hosting.core.entity.batch import UNREADABLE, Done, RefusedOperation, parse_batch, write_answer
+from hosting.core.entity.batch import UNREADABLE, parse_batch
 
 
 def batch(**item: Any) -> str:
@@ -46,20 +46,3 @@ def test_the_stored_text_is_handed_on_as_it_is(exists: bool, state: str | None, 
     payload = {"self": {"name": "n", "key": "K"}, "exists": exists, "state": state, "batch": []}
 
     assert parse_batch(json.dumps(payload)).state == read
-
-
-@pytest.mark.parametrize("state", [None, '{"schemaVersion":"1.1.0","text":"\\ud83d \u2028 \\" ü"}'])
-def test_an_answer_holds_the_state_and_a_result_for_each_operation(state: str | None) -> None:
-    """In the batch's order, each a JSON text, errors marked."""
-    answer = json.loads(write_answer(state, [Done({"a": "ü"}), RefusedOperation('say "no"'), Done()], 1.5))
-
-    assert answer == {
-        "entityExists": state is not None,
-        "entityState": "null" if state is None else state,
-        "results": [
-            {"isError": False, "duration": 0, "startTime": 1500, "result": '{"a": "ü"}'},
-            {"isError": True, "duration": 0, "startTime": 1500, "result": '"say \\"no\\""'},
-            {"isError": False, "duration": 0, "startTime": 1500, "result": "null"},
-        ],
-        "signals": [],
-    }

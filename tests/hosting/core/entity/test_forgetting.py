@@ -46,17 +46,6 @@ async def test_a_conversation_that_cannot_be_read_is_not_reset(bench: Bench) -> 
 
 
 @pytest.mark.behaviour("turn.delete")
-async def test_a_late_second_delete_leaves_the_new_conversation_alone(bench: Bench) -> None:
-    await bench.run("one")
-    await delete(bench)
-    kept = await bench.run("two")
-
-    await bench.deliver({"logged": True}, name="delete")
-
-    assert bench.places() == [kept]
-
-
-@pytest.mark.behaviour("turn.delete")
 async def test_a_delete_that_nobody_asked_the_log_for_changes_nothing(bench: Bench) -> None:
     run_id = await bench.run("one")
 

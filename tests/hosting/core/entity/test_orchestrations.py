@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from pathlib import Path
 
 import httpx
@@ -42,16 +41,6 @@ async def test_the_value_of_an_answer_decides(instances: Instances, is_spam: boo
     mail = "say " + json.dumps({"is_spam": is_spam, "reason": "lottery"})
 
     assert await instances.result("judge_mail", mail, f"judge-{is_spam}") == ("Completed", output)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("orchestrations.structured")
-async def test_an_answer_that_does_not_fit_fails_the_orchestration(instances: Instances) -> None:
-    status, output = await instances.result("judge_mail", "say no json", "judge-unfit")
-
-    assert status == "Failed"
-    assert "Agent 'critic'" in output
-    assert "(invalid_output)" in output
 
 
 @pytest.mark.slow
@@ -98,18 +87,6 @@ async def test_a_failed_run_left_alone_fails_the_orchestration_and_names_agent_r
 
 
 @pytest.mark.slow
-@pytest.mark.behaviour("retry.inside-the-run")
-async def test_an_orchestration_that_insists_tries_a_failed_run_again(instances: Instances) -> None:
-    """Two attempts more, as the run's record tells, and one run that failed."""
-    ended, output = await instances.result("insist", "fail", "insist")
-    run_id, thread_id = re.findall(r"run (\w+) on thread (\w+)", output)[0]
-    kept = await instances.http.get(f"/api/agents/writer/threads/{thread_id}/export")
-
-    assert ended == "Failed"
-    assert [(run["accepted"]["run_id"], run["attempts"]) for run in kept.json()["runs"]] == [(run_id, 3)]
-
-
-@pytest.mark.slow
 @pytest.mark.behaviour("orchestrations.conversation")
 async def test_a_session_of_an_id_goes_on_with_that_thread_and_a_run_without_one_is_alone(instances: Instances) -> None:
     """What was said over HTTP is remembered; an agent's name is read without case."""
@@ -133,25 +110,6 @@ async def test_a_run_gives_the_frameworks_response_and_is_found_over_http(instan
     assert status == "Completed"
     assert received == {"kind": "AgentResponse", "text": "[1, 2]", "value": [1, 2], "usage": usage}
     assert (run.json()["status"], run.json()["response"]) == ("success", "[1, 2]")
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("orchestrations.failed-run")
-async def test_what_settings_do_not_allow_is_refused_by_the_entity(instances: Instances) -> None:
-    """With a code of its own and the entity's sentence."""
-    status, (code, detail) = await instances.result("speak_as", "system", "as-system")
-
-    assert (status, code) == ("Completed", "refused")
-    assert detail.startswith("The role 'system' is not allowed here.")
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("orchestrations.refused-at-the-call")
-async def test_an_agent_that_nobody_has_fails_the_orchestration_after_its_waits(instances: Instances) -> None:
-    status, output = await instances.result("call_nobody", None, "nobody")
-
-    assert status == "Failed"
-    assert "No agent 'nobody' is registered with the app. (unknown_agent)" in output
 
 
 THREAD = "/api/agents/writer/threads"
@@ -193,15 +151,6 @@ async def test_an_orchestration_that_runs_is_listed_and_deleted_once_it_has_ende
     after = await outcomes(instances, "t-waits")
 
     assert (before["waiting"], ended, after["waiting"]) == ("running", ("Completed", "echo: hi"), "deleted")
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("erasure.instances")
-async def test_an_orchestration_that_this_hub_does_not_have_is_listed(instances: Instances) -> None:
-    await instances.result("carry", {"thread_id": "t-purged", "text": "hi", "waits": False}, "purged")
-    await instances.http.delete(f"{HOOKS}/instances/purged")
-
-    assert (await outcomes(instances, "t-purged"))["purged"] == "missing"
 
 
 @pytest.mark.slow

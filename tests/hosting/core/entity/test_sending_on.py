@@ -78,18 +78,6 @@ async def test_a_waiting_time_that_is_none_counts_for_nothing(bench: Bench, queu
     assert await bench.kinds("r2") == ["accepted"]
 
 
-@pytest.mark.behaviour("service.leave")
-async def test_a_call_is_delivered_again_when_its_process_is_to_end(bench: Bench) -> None:
-    order = {"message": "hi", "correlationId": "r3"}
-    operation = asyncio.ensure_future(answered(bench, order, is_signal=False))
-    await asyncio.sleep(0.01)
-
-    await bench.services.drain(0.0)
-
-    with pytest.raises(UnfinishedError):
-        await operation
-
-
 @pytest.mark.behaviour("hosting.run-limit-per-agent")
 async def test_an_entity_begins_no_run_that_its_function_has_no_time_for() -> None:
     """It sends itself on at once, and a call is delivered again; the agent is not run."""

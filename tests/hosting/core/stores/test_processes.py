@@ -61,18 +61,6 @@ def test_a_process_is_gone_once_it_was_killed_and_not_while_it_is_stopped(log: P
     assert seen == [False, False, True, True]
 
 
-def test_a_process_that_has_let_go_of_the_log_counts_as_gone(log: Path) -> None:
-    here = MachineProcesses(log)
-    with other_process(log) as (process, name):
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
-        process.stdout.readline()
-
-        assert here.is_gone(name)
-
-
 def test_what_this_process_is_lives_while_it_is_open(log: Path) -> None:
     """Two apps of one process each have a name; closing one leaves the other's lock, which another process sees."""
     one, other, asks = (MachineProcesses(log) for _ in range(3))

@@ -241,18 +241,6 @@ async def test_a_store_that_throttles_for_longer_than_anybody_waits_says_for_how
 
 
 @pytest.mark.behaviour("log.ask")
-async def test_events_that_a_process_appended_itself_are_not_read_again(desk: Desk) -> None:
-    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await desk.log.execute(ADDRESS, end("r1"))
-    desk.store.calls.clear()
-
-    events = await desk.log.events(ADDRESS, 1, await desk.log.head(ADDRESS))
-
-    assert desk.store.calls == {"head": 1}
-    assert events == await desk.other.events(ADDRESS, 1)
-
-
-@pytest.mark.behaviour("log.ask")
 async def test_events_are_those_up_to_the_head_that_is_given(desk: Desk) -> None:
     """Whatever this process has appended since that was read."""
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)

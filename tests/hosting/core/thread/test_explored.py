@@ -139,14 +139,6 @@ def test_the_worlds_see_every_kind_of_event() -> None:
     assert kinds == set(EVENTS)
 
 
-@pytest.mark.slow
-@pytest.mark.explore
-@pytest.mark.behaviour("thread.explored")
-@pytest.mark.parametrize("sentence", WHOLE)
-def test_no_interleaving_of_more_requests_and_faults_breaks_a_promise(sentence: str, record_property: Any) -> None:
-    check(sentence, record_property)
-
-
 @pytest.mark.behaviour("thread.explored")
 @pytest.mark.parametrize("left_out", WEAKENED)
 def test_a_rule_that_is_left_out_is_missed(left_out: str) -> None:
@@ -156,28 +148,4 @@ def test_a_rule_that_is_left_out_is_missed(left_out: str) -> None:
     searched = explored(replace(world, decide=Decisions(decide)))
 
     assert searched.broken == broken, str(searched)
-    assert explored(world).broken is None
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("thread.explored")
-def test_a_document_that_another_was_committed_beside_has_to_be_refused() -> None:
-    """Else an execution that the engine gave away puts an older one in its place."""
-    world = World((a("open", "r1"), b("open", "r2")), Faults(overlaps=1, sleeps=1))
-
-    assert explored(replace(world, refuses=False)).broken == "an older document takes the place of a newer one"
-    assert explored(world).broken is None
-
-
-FREED = World((a("open", "r1", key="k"), b("open", "r2", key="k"), a("open", "r3", key="k")), Faults(failed_signals=1))
-REPEATED = World((waits("A", "r1", "k"), b("open", "r2", key="k")), Faults(), approvals=ONE)
-
-
-@pytest.mark.behaviour("thread.explored")
-@pytest.mark.parametrize(
-    ("world", "broken"), [(FREED, "a key begins two runs"), (REPEATED, "a repeat of a key is refused")]
-)
-def test_the_row_of_a_key_has_to_be_read_behind_the_head(world: World, broken: str) -> None:
-    """Else two requests use a key that a failed signal freed, or one is refused whose run is there."""
-    assert explored(replace(world, rows_first=True)).broken == broken
     assert explored(world).broken is None
