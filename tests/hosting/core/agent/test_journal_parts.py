@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -184,38 +184,25 @@ async def test_every_call_inside_has_a_key_of_its_own() -> None:
     assert Counter(step.name for step in started) == Counter(middle=1, helper=2, add=2)
 
 
-PLAN: Plan = (("add",), ("look",), "all done")
-
-
 class BareClient(FunctionInvocationLayer[Any], PlannedModel):
     """The planned model without chat middleware, as somebody's own client may be; like others it makes ids anew."""
 
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
-        response = await super()._answer(messages)
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+        response = await super().answer(messages, options)
         for content in response.messages[0].contents:
             if content.call_id is not None:
                 content.call_id = new_id()
         return response
 
 
-def bare_client(note: Note, plan: Plan) -> BareClient:
-    """Return such a client of a plan."""
-    client = BareClient()
-    client.note, client.plan = note, plan
-    return client
-
-
-def bare_agent(note: Note) -> Agent[Any]:
-    """Return an agent with two tools over such a client."""
-    tools = planned_agent(note).default_options["tools"]
-    return Agent(bare_client(note, PLAN), name="Joker", tools=tools)
-
-
 @pytest.mark.behaviour("journal.clients-without-middleware")
 async def test_what_its_tools_did_is_not_done_again() -> None:
     counted, note = counting()
+    client = BareClient()
+    client.note, client.plan = note, (("add",), ("look",), "all done")
+    agent = Agent(client, name="Joker", tools=planned_agent(note).default_options["tools"])
 
-    ended = await killed_and_finished(bare_agent(note), counted, appends=AFTER_TWO_TOOLS)
+    ended = await killed_and_finished(agent, counted, appends=AFTER_TWO_TOOLS)
 
     assert ended.terminal["kind"] == "completed"
     assert ended.done_after == Counter({"model 1": 1, "model 2": 1, "model 3": 1})
