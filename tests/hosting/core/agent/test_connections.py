@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -111,13 +111,8 @@ async def told(shop: Shop, what: str) -> list[str]:
 
 def wait_until_over(tool: Any) -> None:
     """Return once a tool's broken connection was let go of."""
-    wait_until(lambda: not tool.is_connected)
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    """Return once that holds."""
     deadline = time.monotonic() + GUARD_SECONDS
-    while not holds():
+    while tool.is_connected:
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

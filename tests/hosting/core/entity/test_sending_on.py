@@ -62,8 +62,8 @@ async def test_a_run_that_waited_for_too_long_over_many_operations_is_cancelled(
 @pytest.mark.behaviour("hosting.run-limit-per-agent")
 async def test_an_entity_begins_no_run_that_its_function_has_no_time_for() -> None:
     """It sends itself on at once, and a call is delivered again; the agent is not run."""
-    cluster = Cluster(settings={"AGENT_RUN_TIMEOUT_SECONDS": "10"}, bounds={"working_seconds": 9.0})
-    app = cluster.process()
+    app = Cluster(settings={"AGENT_RUN_TIMEOUT_SECONDS": "10"}).process()
+    app.services.working_seconds = 9.0
     run_id = await app.open()
 
     done = await answered(app, {"run_id": run_id, "logged": True})

@@ -46,13 +46,19 @@ async def test_nothing_is_left_of_a_thread_behind_its_days(cluster: Cluster, app
         assert await app.attachments.names(MARK) == {}
 
 
-async def test_an_erasure_whose_commit_was_lost_is_forgotten_like_any(cluster: Cluster, app: AppProcess) -> None:
+async def test_an_erasure_whose_commit_was_lost_is_forgotten_like_any(
+    cluster: Cluster, app: AppProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The process may die between the tombstone and what is put for the sweep."""
     await app.run("one")
-    app.attachments.is_away = True
-    with pytest.raises(AttachmentsUnavailableError):
-        await delete(app)
-    app.attachments.is_away = False
+
+    async def fail(*_: object) -> None:
+        raise AttachmentsUnavailableError("The store is away.")
+
+    with monkeypatch.context() as away:
+        away.setattr(app.attachments, "put", fail)
+        with pytest.raises(AttachmentsUnavailableError):
+            await delete(app)
     assert (await app.log.head(ADDRESS)).state == "deleted"
     assert await app.attachments.names(MARK) == {}
 

@@ -23,9 +23,6 @@ from hosting.core.stores.processes import MachineProcesses
 processes = MachineProcesses(Path(sys.argv[1]))
 print(processes.name, flush=True)
 sys.stdin.readline()
-processes.close()
-print("closed", flush=True)
-sys.stdin.readline()
 """
 
 
