@@ -36,10 +36,7 @@ def reader() -> InMemoryMetricReader:
 
 @pytest.fixture
 def counted(reader: InMemoryMetricReader) -> Callable[[], Counter[str]]:
-    """Return what was counted since the test began: a metric and its attributes, and by how much it rose.
-
-    Of a histogram that is how many it has recorded.
-    """
+    """Return what was counted since the test began: a metric and its attributes, and by how much it rose."""
     before = all_of(reader)
 
     def since() -> Counter[str]:
@@ -51,7 +48,7 @@ def counted(reader: InMemoryMetricReader) -> Callable[[], Counter[str]]:
 
 
 def all_of(reader: InMemoryMetricReader) -> Counter[str]:
-    """Return all that the process has counted under names of ours."""
+    """Return all that the process has counted under names of ours; of a histogram how many it has recorded."""
     found: Counter[str] = Counter()
     data = reader.get_metrics_data()
     scopes = [scope for resource in data.resource_metrics for scope in resource.scope_metrics] if data else []

@@ -114,12 +114,12 @@ async def test_a_data_uri_of_slashes_at_the_entitys_door_is_refused_at_its_first
 @pytest.mark.behaviour("options.doors")
 async def test_a_call_that_is_delivered_again_after_a_deployment_with_other_bounds_finds_its_run() -> None:
     """It was accepted by those of before, and has the options it began with. A new call goes by the new bounds."""
-    cluster = Cluster(obedient, registered={"model_options": {"temperature": (0, 2), "seed": (0, 9)}})
+    cluster = Cluster(obedient, registered={"options": {"temperature": (0, 2), "seed": (0, 9)}})
     options = {"temperature": 1.5, "seed": 3, "top_p": 0.5}
     call = {"message": "hello", "correlationId": "r-1", "orchestrationId": "o-1", "options": options}
 
     first = await cluster.process().operate(call, is_signal=False, commit=False)
-    cluster.registered = {"model_options": {"temperature": (0, 1)}}
+    cluster.registered = {"options": {"temperature": (0, 1)}}
     deployed = cluster.process()
     again = await deployed.operate(call, is_signal=False)
     other = await deployed.operate({**call, "correlationId": "r-2"}, is_signal=False)

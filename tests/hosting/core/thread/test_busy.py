@@ -73,9 +73,7 @@ def test_a_run_that_works_is_told_in_the_append_that_accepts_the_next(policy: Bu
 @pytest.mark.parametrize("policy", TAKING_OVER)
 def test_runs_that_nobody_has_begun_end_at_once_and_the_next_is_claimed(policy: Busy) -> None:
     """All of it in one append: nothing is before the next one any more."""
-    thread = Thread()
-    thread.do(accept("r0"))
-    thread.do(accept("r1"))
+    thread = after(accept("r0"), accept("r1"))
 
     outcome = thread.do(busy(policy))
 
@@ -244,9 +242,7 @@ def test_nothing_of_a_run_that_was_rolled_back_stays_in_the_conversation() -> No
 @pytest.mark.parametrize("policy", TAKING_OVER)
 def test_a_run_that_was_rolled_back_is_claimed_and_tried_no_more(policy: Busy) -> None:
     """Nor does it leave a title: the thread has that of the next request."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(busy(policy))
+    thread = after(accept("r1", claimed=True), busy(policy))
 
     thread.do(RetryRun(NOW, "token-r1", "t2", "run_failed"))
 
@@ -257,8 +253,7 @@ def test_a_run_that_was_rolled_back_is_claimed_and_tried_no_more(policy: Busy) -
 
 def going_on() -> tuple[Thread, Decision]:
     """Return a thread whose run was asked to go on after a decision, and works."""
-    thread = Thread()
-    thread.do(accept("r0", claimed=True))
+    thread = after(accept("r0", claimed=True))
     requested = {"$type": "functionCall", "callId": "call", "name": "pay", "arguments": {}}
     entry = completed("r0").entry | {"messages": [{"role": "assistant", "contents": [requested]}]}
     asked = completed("r0", "a1", expires_at=NOW + 60).model_copy(update={"entry": entry})

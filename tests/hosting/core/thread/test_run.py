@@ -22,7 +22,7 @@ from hosting.core.thread.events import ApprovalAnswered, CancelRequested, Checkp
 from hosting.core.thread.run import Cancelling, Ended, Gone, Open, Run, fold_run, unanswered
 from hosting.core.thread.run_request import OF_TASK, Decision
 from hosting.errors import RunFailedError
-from tests.hosting.core.thread.played import ADDRESS, run_of
+from tests.hosting.core.thread.played import ADDRESS, after, run_of
 from tests.support.threads import (
     NOW,
     Thread,
@@ -44,18 +44,20 @@ def words(offset: int, text: str) -> Delta:
 
 @pytest.mark.behaviour("thread.run")
 def test_words_stand_where_their_offset_says() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(RecordSteps("token-r1", (words(0, "Good "), words(5, "mourning"), words(7, "rning"))))
+    thread = after(
+        accept("r1", claimed=True),
+        RecordSteps("token-r1", (words(0, "Good "), words(5, "mourning"), words(7, "rning"))),
+    )
 
     assert run_of(thread).text == "Good morning"
 
 
 @pytest.mark.behaviour("thread.run")
 def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(RecordSteps("token-r1", (words(0, "Let me see. "), model_result(), words(12, "It is"))))
+    thread = after(
+        accept("r1", claimed=True),
+        RecordSteps("token-r1", (words(0, "Let me see. "), model_result(), words(12, "It is"))),
+    )
 
     thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
 
@@ -69,9 +71,9 @@ def test_a_later_attempt_of_a_workflow_keeps_the_words_up_to_its_newest_checkpoi
         at=NOW, run_id="r1", superstep=1, framework="", graph="", checkpoint="", updates=[], values=[]
     )
     inner = model_result().model_copy(update={"within": "2.1/writer"})
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(RecordSteps("token-r1", (words(0, "One."), superstep, words(4, "\n\nTw"), inner)))
+    thread = after(
+        accept("r1", claimed=True), RecordSteps("token-r1", (words(0, "One."), superstep, words(4, "\n\nTw"), inner))
+    )
 
     thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
 
@@ -81,8 +83,7 @@ def test_a_later_attempt_of_a_workflow_keeps_the_words_up_to_its_newest_checkpoi
 @pytest.mark.behaviour("thread.run")
 def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
     """All that a later attempt is given again, and whoever asks is answered."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
+    thread = after(accept("r1", claimed=True))
     begun = run_of(thread)
     steps = (model_result(), tool_started())
     thread.do(RecordSteps("token-r1", steps))
@@ -106,12 +107,7 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
 
 @pytest.mark.behaviour("thread.run")
 def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(accept("r2"))
-    thread.do(CancelRun(NOW, "r1"))
-    thread.do(end("r1"))
-    thread.do(CancelRun(NOW, "r2"))
+    thread = after(accept("r1", claimed=True), accept("r2"), CancelRun(NOW, "r1"), end("r1"), CancelRun(NOW, "r2"))
 
     run = run_of(thread)
 
@@ -123,11 +119,12 @@ def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
 @pytest.mark.parametrize("is_claimed", [True, False])
 def test_the_end_of_a_cancelled_run_is_certain_unless_a_holder_has_yet_to_end_it(is_claimed: bool) -> None:
     """A later request changes neither the reason nor the end."""
-    thread = Thread()
-    thread.do(accept("r0", claimed=True))
-    thread.do(end("r0") if is_claimed else RecordSteps("token-r0", (tool_started(),)))
-    thread.do(accept("r1", claimed=is_claimed))
-    thread.do(CancelRun(NOW, "r1"))
+    thread = after(
+        accept("r0", claimed=True),
+        end("r0") if is_claimed else RecordSteps("token-r0", (tool_started(),)),
+        accept("r1", claimed=is_claimed),
+        CancelRun(NOW, "r1"),
+    )
     run = run_of(thread)
     again = run.after(9, CancelRequested(at=NOW + 9, run_id="r1", reason="queue_time"))
 
@@ -138,9 +135,7 @@ def test_the_end_of_a_cancelled_run_is_certain_unless_a_holder_has_yet_to_end_it
 
 @pytest.mark.behaviour("thread.delete")
 def test_a_run_whose_thread_is_deleted_is_over() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(DeleteThread(NOW))
+    thread = after(accept("r1", claimed=True), DeleteThread(NOW))
 
     run = run_of(thread)
 
@@ -165,14 +160,15 @@ def notified(thread: Thread) -> list[bool]:
 @pytest.mark.behaviour("thread.fold")
 def test_of_a_run_with_an_address_somebody_is_notified_however_it_ends() -> None:
     """Also behind a reset, and of one that never began; of a run without a webhook nobody."""
-    thread = Thread()
-    thread.do(asking("https://example.com/"))
-    thread.do(accept("r2"))
-    thread.do(asking("https://example.com/", "r3"))
-    thread.do(CancelRun(NOW, "r3"))
-    thread.do(ResetThread(NOW))
-    thread.do(EndRun("token-r1", unanswered("r1", NOW, RunFailedError("It failed."))))
-    thread.do(CancelRun(NOW, "r2"))
+    thread = after(
+        asking("https://example.com/"),
+        accept("r2"),
+        asking("https://example.com/", "r3"),
+        CancelRun(NOW, "r3"),
+        ResetThread(NOW),
+        EndRun("token-r1", unanswered("r1", NOW, RunFailedError("It failed."))),
+        CancelRun(NOW, "r2"),
+    )
 
     assert notified(thread) == [True, False, True]
     assert b"notifies" not in events.encode(next(one for one in thread.events if isinstance(one, events.Cancelled)))
@@ -181,10 +177,7 @@ def test_of_a_run_with_an_address_somebody_is_notified_however_it_ends() -> None
 @pytest.mark.behaviour("thread.fold")
 def test_of_a_run_of_a_task_somebody_is_once_its_thread_has_a_receiver() -> None:
     """That was recorded before the end. The second one changes nothing; a deleted thread has none any more."""
-    thread = Thread()
-    thread.do(asking(OF_TASK))
-    thread.do(end())
-    thread.do(asking(OF_TASK, "r2"))
+    thread = after(asking(OF_TASK), end(), asking(OF_TASK, "r2"))
     first, second = thread.do(SET), thread.do(SET)
     thread.do(end("r2"))
     thread.do(accept("r3", claimed=True))

@@ -29,7 +29,7 @@ from hosting.errors import ThreadBusyError, ThreadDeletingError
 from hosting.principal import Principal
 from state.convert import stored_response
 from state.standing import StandingApproval, standing_approvals
-from tests.hosting.core.thread.played import conversations, numbered, spoken
+from tests.hosting.core.thread.played import after, conversations, numbered, spoken
 from tests.support.threads import NOW, Thread, accept, accepted, completed, end, refusal, terms
 
 pytestmark = pytest.mark.behaviour("thread.standing")
@@ -54,10 +54,7 @@ def session_of(*rules: str) -> dict[str, Any]:
 
 def thread_with(*rules: str) -> Thread:
     """Return a thread whose first run left these rules."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(replace(end("r1"), terminal=completed("r1", session=session_of(*rules))))
-    return thread
+    return after(accept("r1", claimed=True), replace(end("r1"), terminal=completed("r1", session=session_of(*rules))))
 
 
 def standing(thread: Thread) -> list[StandingApproval]:
