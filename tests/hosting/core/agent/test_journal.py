@@ -10,7 +10,7 @@ from agent_framework import Agent, AgentResponseUpdate, Content, FunctionInvocat
 
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AttemptOutcome
-from hosting.core.agent.deltas import BatchPace, DeltaWriter
+from hosting.core.agent.deltas import AnswerText, BatchPace, DeltaWriter
 from hosting.core.agent.held_run import StaleTokenError
 from hosting.core.agent.recorded import digest
 from hosting.core.agent.step_recorder import StepRecorder
@@ -187,6 +187,16 @@ async def test_half_a_character_waits_for_its_other_half() -> None:
     await holder.write("\ude00!")
 
     assert holder.streamed == [(0, "A"), (1, "\U0001f600!")]
+
+
+@pytest.mark.behaviour("runner.words")
+def test_another_message_id_begins_a_paragraph_and_none_goes_on() -> None:
+    """As the framework joins updates; what has no text yet begins none."""
+    answer = AnswerText()
+    said = [(None, "One"), ("a", " more."), (None, " Still."), ("b", ""), (None, "Two."), ("c", "Three.")]
+    updates = [AgentResponseUpdate(contents=[Content.from_text(text)], message_id=name) for name, text in said]
+
+    assert [answer.next(update) for update in updates] == ["One", " more.", " Still.", "", "\n\nTwo.", "\n\nThree."]
 
 
 @pytest.mark.behaviour("runner.words")

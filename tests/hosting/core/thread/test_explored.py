@@ -1,7 +1,13 @@
-"""Every interleaving of two processes, the entity and their faults, over the real decisions: no promise is broken."""
+"""Every interleaving of two processes, the entity and their faults, over the real `decide` and `fold`.
+
+Theory. The state is small and canonical (`world`), decisions are made once (`decisions`), and what the events say is
+told a second time apart from the head (`history`), so that a wrong head is seen. `search` finds the shortest way to a
+broken promise, and the states from which a promise can never be kept.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -9,12 +15,14 @@ from typing import Any
 import pytest
 
 from tests.hosting.core.thread import weakened
+from tests.hosting.core.thread.callers import Callers
 from tests.hosting.core.thread.decisions import Decide, Decisions
-from tests.hosting.core.thread.explorer import explored
+from tests.hosting.core.thread.entity import Entity
 from tests.hosting.core.thread.history import EVENTS
+from tests.hosting.core.thread.holders import Holders
 from tests.hosting.core.thread.scenarios import ONE, WORLDS, a, b, waits
-from tests.hosting.core.thread.search import Searched
-from tests.hosting.core.thread.world import Faults, World
+from tests.hosting.core.thread.search import Search, Searched
+from tests.hosting.core.thread.world import Faults, State, Step, World
 
 pytestmark = pytest.mark.behaviour("thread.explored")
 
@@ -52,6 +60,17 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         "a message is accepted while approvals wait",
     ),
 }
+
+
+def explored(world: World) -> Searched:
+    """Return how many states the world has, and the first promise that is broken in one."""
+    actors = (Callers(world), Holders(world), Entity(world))
+
+    def steps(state: State) -> Iterator[Step]:
+        for actor in actors:
+            yield from actor.steps(state)
+
+    return Search(world.first(), steps).run(world.is_over_now)
 
 
 @cache

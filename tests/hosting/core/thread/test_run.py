@@ -13,14 +13,18 @@ from hosting.core.thread.commands import (
     DeleteThread,
     EndRun,
     FinishDelete,
+    JoinRuns,
     RecordSteps,
     ResetThread,
     SetReceiver,
     Unchanged,
 )
 from hosting.core.thread.events import ApprovalAnswered, CancelRequested, Checkpointed, Delta
-from hosting.core.thread.run import Cancelling, Ended, Gone, Open, Run, fold_run, unanswered
-from hosting.core.thread.run_request import OF_TASK, Decision
+from hosting.core.thread.finish import word_of
+from hosting.core.thread.messages import expiry
+from hosting.core.thread.run import Cancelling, Ended, Gone, Open, Run, end_by_joining, fold_run, unanswered, under_way
+from hosting.core.thread.run_request import OF_TASK, Decision, PendingApproval, RunRequest, Superstep
+from hosting.core.thread.usage import entry_counts
 from hosting.errors import RunFailedError
 from tests.hosting.core.thread.played import ADDRESS, after, run_of
 from tests.support.threads import (
@@ -35,6 +39,8 @@ from tests.support.threads import (
     terms,
     tool_started,
 )
+
+SUPERSTEP = Checkpointed(at=NOW, run_id="r1", superstep=1, framework="", graph="", checkpoint="", updates=[], values=[])
 
 
 def words(offset: int, text: str) -> Delta:
@@ -67,12 +73,9 @@ def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> Non
 @pytest.mark.behaviour("thread.run")
 def test_a_later_attempt_of_a_workflow_keeps_the_words_up_to_its_newest_checkpoint() -> None:
     """An executor's model answers are replayed, and it says what follows them anew."""
-    superstep = Checkpointed(
-        at=NOW, run_id="r1", superstep=1, framework="", graph="", checkpoint="", updates=[], values=[]
-    )
     inner = model_result().model_copy(update={"within": "2.1/writer"})
     thread = after(
-        accept("r1", claimed=True), RecordSteps("token-r1", (words(0, "One."), superstep, words(4, "\n\nTw"), inner))
+        accept("r1", claimed=True), RecordSteps("token-r1", (words(0, "One."), SUPERSTEP, words(4, "\n\nTw"), inner))
     )
 
     thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
@@ -192,3 +195,61 @@ def test_of_a_run_of_a_task_somebody_is_once_its_thread_has_a_receiver() -> None
     assert notified(thread) == [False, True, False, False]
     assert (type(first).__name__, second) == ("Change", Unchanged())
     assert [one and one.code for one in gone] == ["thread_deleting", "thread_deleted"]
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_message_that_joined_is_of_the_run_that_took_it() -> None:
+    joined = end_by_joining(accepted("r2"), "r1", 2, NOW)
+    thread = after(
+        accept("r1", claimed=True), accept("r2", steers=True), accept("r3"), JoinRuns("token-r1", (joined,)), end("r1")
+    )
+
+    assert [run_of(thread, run_id).joined for run_id in ("r1", "r2", "r3")] == [(joined,), (), ()]
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_superstep_is_under_way_until_its_checkpoint_or_the_end_of_its_run() -> None:
+    first, second = (Superstep(number=number, calls=()) for number in (1, 2))
+    thread = after(accept("r1", claimed=True), RecordSteps("token-r1", (SUPERSTEP,)))
+    steps = (None, first, second)
+
+    assert [under_way(run_of(thread), step) for step in steps] == [None, None, second]
+    thread.do(end("r1"))
+    assert under_way(run_of(thread), second) is None
+
+
+@pytest.mark.behaviour("thread.run")
+@pytest.mark.parametrize(
+    ("webhook", "run_id"), [(None, None), ("https://example.com/", None), (OF_TASK, "r1"), (f"{OF_TASK}r0", "r0")]
+)
+def test_a_run_is_of_the_task_that_its_webhook_names(webhook: str | None, run_id: str | None) -> None:
+    assert RunRequest(webhook=webhook).task_run("r1") == run_id
+
+
+@pytest.mark.behaviour("thread.run")
+def test_what_is_no_word_of_ours_is_no_reason_and_what_is_no_count_beside_is_none() -> None:
+    """An entry may have been written by anybody."""
+    fields: list[object] = [None, "stop", {}, {"finish_reason": ""}, {"finish_reason": 5}, {"finish_reason": "stop"}]
+    usage = [{"inputTokenCount": 3, "extensionData": beside} for beside in (5, {"estimatedTokenCount": 4, "more": 1})]
+
+    assert [word_of(each) for each in fields] == [None] * 5 + ["stop"]
+    assert [entry_counts({"usage": each}) for each in (5, *usage)] == [
+        {},
+        {"inputTokenCount": 3},
+        {"inputTokenCount": 3, "estimatedTokenCount": 4},
+    ]
+
+
+@pytest.mark.behaviour("thread.approvals")
+@pytest.mark.parametrize(
+    ("given", "seconds", "expires"),
+    [((), 0, None), ((), 60, None), ((None,), 0, None), ((None,), 60, NOW + 60), ((NOW + 90, NOW + 70), 60, NOW + 70)],
+)
+def test_a_run_waits_until_the_first_of_its_approvals_expires(
+    given: tuple[float | None, ...], seconds: float, expires: float | None
+) -> None:
+    """One with a default keeps nobody waiting."""
+    approvals = [PendingApproval(id=str(at), tool="pay", arguments={}, expires_at=at) for at in given]
+    soon = PendingApproval(id="soon", tool="pay", arguments={}, expires_at=NOW + 1, default="reject")
+
+    assert expiry([*approvals, soon], NOW, seconds) == expires
