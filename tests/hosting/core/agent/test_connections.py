@@ -16,15 +16,14 @@ from agent_framework import (
     Agent,
     MCPStdioTool,
     MCPStreamableHTTPTool,
-    WorkflowBuilder,
 )
 
 from hosting.core.agent import connections
+from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner
 from hosting.core.thread.events import Failed, ToolResult
 from hosting.tools import idempotent
-from tests.support.bench import Bench
-from tests.support.made_app import app_of
-from tests.support.made_app import served as served_app
+from tests.hosting.core.agent.attempts import attempt
+from tests.support.bench import Bench, CountingAgent
 from tests.support.planned import planned_client
 from tests.support.shop_server import Shop
 
@@ -76,13 +75,9 @@ def shop() -> Iterator[Shop]:
         yield shop
 
 
-def bench_of(*tools: Any, beside: Bench | None = None, plan: Any = PLAN, agent: Any = None) -> Bench:
-    """Return a thread with an agent that has these tools; `beside`: one more in that one's process."""
-    bench = Bench(agent or Agent(planned_client(ignore, plan), name="Joker", tools=list(tools)))
-    if beside is not None:
-        bench.loop = beside.loop
-        bench.restart()
-    return bench
+def bench_of(tool: Any) -> Bench:
+    """Return a thread with an agent that has this tool."""
+    return Bench(Agent(planned_client(lambda what: None, PLAN), name="Joker", tools=[tool]))
 
 
 @asynccontextmanager
@@ -115,10 +110,6 @@ def wait_until_over(tool: Any) -> None:
     while tool.is_connected:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def ignore(what: str) -> None:
-    """Note nothing."""
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")
@@ -195,30 +186,14 @@ async def test_a_server_that_does_not_answer_holds_up_its_agents_runs_for_a_limi
         served.start("--hangs")
         monkeypatch.setattr(connections, "OPENING_SECONDS", 1.0)
         waiting = asyncio.create_task(results(bench))
-        other = bench_of(beside=bench, plan=("hello",))
-        beside, is_held_up = await results(other), not waiting.done()
+        other = AgentRunner(CountingAgent(), "Other", bench.loop)
+        beside, is_held_up = await other.run(attempt(), GUARD_SECONDS), not waiting.done()
         (failed,) = await waiting
         await asyncio.to_thread(served.restart, 0)
         after = await results(bench)
 
-    assert (beside, is_held_up, "within 1 s" in failed, after) == ([], True, True, ["0 costs 3"])
-
-
-@pytest.mark.behaviour("hosting.connections-come-back")
-async def test_the_server_of_a_workflows_agent_comes_back_too(shop: Shop) -> None:
-    served = Served("stdio", shop)
-    served.start()
-    agent = Agent(planned_client(ignore, PLAN), name="Seller", tools=[idempotent(served.tool)])
-    graph = WorkflowBuilder(name="Shop", start_executor=agent).build()
-
-    async with served_app(app_of(workflow=graph)) as (_, http):
-        outputs = []
-        for _ in range(2):
-            run = await http.post("/api/workflow/Shop/run?waitForResponse=true", content="how much?")
-            outputs.append(run.json()["output"])
-            os.kill(int((await told(shop, "price"))[2]), signal.SIGKILL)
-
-    assert [str(output).count("done") for output in outputs] == [1, 1]
+    assert isinstance(beside, AgentAnswer)
+    assert (is_held_up, "within 1 s" in failed, after) == (True, True, ["0 costs 3"])
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")
