@@ -80,10 +80,11 @@ async def test_without_a_strategy_the_oldest_messages_are_left_out_beyond_the_to
 @pytest.mark.parametrize("is_agents", [True, False])
 async def test_the_strategy_of_an_agent_or_of_its_client_is_the_one_that_counts(is_agents: bool) -> None:
     client, strategy = NotingModel(), SlidingWindowStrategy(keep_last_groups=3)
+    options: dict[str, Any] = {"compaction_strategy": strategy} if is_agents else {}
     if not is_agents:
         client.compaction_strategy = strategy
 
-    await talk(process_of(client, **({"compaction_strategy": strategy} if is_agents else {})), 6)
+    await talk(process_of(client, **options), 6)
 
     assert [text.rstrip(". ") for _, text in client.sent[-1]] == ["m4", "echo: m4", "m5"]
 

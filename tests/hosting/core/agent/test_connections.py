@@ -186,7 +186,8 @@ async def test_a_server_that_does_not_answer_holds_up_its_agents_runs_for_a_limi
         served.start("--hangs")
         monkeypatch.setattr(connections, "OPENING_SECONDS", 1.0)
         waiting = asyncio.create_task(results(bench))
-        other = AgentRunner(CountingAgent(), "Other", bench.loop)
+        counting: Any = CountingAgent()
+        other = AgentRunner(counting, "Other", bench.loop)
         beside, is_held_up = await other.run(attempt(), GUARD_SECONDS), not waiting.done()
         (failed,) = await waiting
         await asyncio.to_thread(served.restart, 0)

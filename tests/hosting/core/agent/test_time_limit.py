@@ -86,7 +86,7 @@ def test_an_attempt_works_for_half_of_what_the_platform_leaves_it(
     assert (limit.attempts.work_seconds, limit.attempts.longest_seconds) == attempts
 
 
-SHORT = AttemptTimes(work_seconds=3600.0, longest_seconds=0.1)
+SHORT = AttemptTimes(work_seconds=3600.0, longest_seconds=0.3)
 HELP = "that takes longer than an attempt of a run may. Have a tool begin such work as an orchestration or a background"
 
 
@@ -119,7 +119,7 @@ async def test_a_model_call_that_is_cut_off_is_made_again_and_no_other_step_that
 
     before, at_step = (nothing, work) if in_tool else (work, nothing)
     long = LongRun(5, TimeLimit(60.0, None), attempts=SHORT, before=before, at_step=at_step)
-    end = (await long.run()).end
+    end: Any = (await long.run()).end
     long.loop.close()
 
     assert list(long.made.values()) == [1] * made

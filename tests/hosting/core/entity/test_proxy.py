@@ -270,7 +270,11 @@ CONTEXT = {"tenant": "a"}
 @pytest.mark.behaviour("context.carried")
 def test_an_orchestration_carries_context_and_metadata_in_its_call() -> None:
     agent, _ = noting_agent()
-    given = {"context": CONTEXT, "metadata": {"ticket": 7}, "thread_metadata": {"team": "red", "old": None}}
+    given: dict[str, Any] = {
+        "context": CONTEXT,
+        "metadata": {"ticket": 7},
+        "thread_metadata": {"team": "red", "old": None},
+    }
 
     request = carried_request(agent.run("hello", **given).fields, LIMITS)
 

@@ -35,7 +35,8 @@ async def test_an_answer_in_the_wanted_format_comes_with_its_value(direct: Api) 
 @pytest.mark.behaviour("http.value")
 async def test_every_json_value_is_answered_as_it_is(direct: Api) -> None:
     """Also one that says nothing, and one that resembles a mark of the stored conversation."""
-    for value in (None, False, 0, "", [], {"$python": "bytes", "value": "aGk="}, {"a": None}):
+    values: list[Any] = [None, False, 0, "", [], {"$python": "bytes", "value": "aGk="}, {"a": None}]
+    for value in values:
         answer = (await direct.ask(f"say {json.dumps(value)}", response_format={})).json()
 
         assert (value, type(answer["value"])) == (answer["value"], type(value))
