@@ -37,9 +37,6 @@ class PlannedModel(AnsweringModel):
     speaks: bool = False
 
     async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
-        return await self._answer(messages)
-
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
         newest = max(place for place, message in enumerate(messages) if message.role == "user")
         number = sum(message.role == "assistant" for message in messages[newest:])
         self.note(f"model {number + 1}")

@@ -72,16 +72,6 @@ async def test_a_change_whose_answer_was_lost_is_made_once(store: ArmedStore, re
     assert await other.read(tally) == value
 
 
-async def test_a_new_cell_costs_one_append_and_one_that_is_there_is_left(store: ArmedStore) -> None:
-    """It need not be read; whoever comes second gets what is there."""
-    one = cells_of(store)
-
-    values = [await one.change(A, lambda note: note or "mine", is_new=True) for _ in range(2)]
-
-    assert values == ["mine", "mine"]
-    assert dict(store.calls) == {"append": 2}
-
-
 async def test_the_cells_beside_one_are_those_of_its_owner(store: ArmedStore) -> None:
     one = cells_of(store)
     names = [f"{number:03}" for number in range(401)]

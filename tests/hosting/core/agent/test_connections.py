@@ -7,26 +7,23 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from agent_framework import (
     Agent,
-    ChatContext,
-    ChatMiddleware,
     MCPStdioTool,
     MCPStreamableHTTPTool,
-    WorkflowBuilder,
 )
 
 from hosting.core.agent import connections
+from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner
 from hosting.core.thread.events import Failed, ToolResult
 from hosting.tools import idempotent
-from tests.support.bench import Bench
-from tests.support.made_app import app_of
-from tests.support.made_app import served as served_app
+from tests.hosting.core.agent.attempts import attempt
+from tests.support.bench import Bench, CountingAgent
 from tests.support.planned import planned_client
 from tests.support.shop_server import Shop
 
@@ -78,13 +75,9 @@ def shop() -> Iterator[Shop]:
         yield shop
 
 
-def bench_of(*tools: Any, beside: Bench | None = None, plan: Any = PLAN, agent: Any = None) -> Bench:
-    """Return a thread with an agent that has these tools; `beside`: one more in that one's process."""
-    bench = Bench(agent or Agent(planned_client(ignore, plan), name="Joker", tools=list(tools)))
-    if beside is not None:
-        bench.loop = beside.loop
-        bench.restart()
-    return bench
+def bench_of(tool: Any) -> Bench:
+    """Return a thread with an agent that has this tool."""
+    return Bench(Agent(planned_client(lambda what: None, PLAN), name="Joker", tools=[tool]))
 
 
 @asynccontextmanager
@@ -113,19 +106,10 @@ async def told(shop: Shop, what: str) -> list[str]:
 
 def wait_until_over(tool: Any) -> None:
     """Return once a tool's broken connection was let go of."""
-    wait_until(lambda: not tool.is_connected)
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    """Return once that holds."""
     deadline = time.monotonic() + GUARD_SECONDS
-    while not holds():
+    while tool.is_connected:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def ignore(what: str) -> None:
-    """Note nothing."""
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")
@@ -189,42 +173,6 @@ async def test_a_run_without_its_server_fails_and_says_so_and_the_next_one_tries
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")
-async def test_a_process_that_dies_while_it_connects_has_called_nothing(shop: Shop) -> None:
-    """So the next one makes the call, though a call is made at most once."""
-    served = Served("http", shop)
-    served.start()
-
-    class Between(ChatMiddleware):
-        """Has another server in its place, that hangs, before the model's second answer."""
-
-        calls = 0
-
-        async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-            self.calls += 1
-            if self.calls == 2:
-                shop.kill()
-                await asyncio.to_thread(wait_until_over, served.tool)
-                await asyncio.to_thread(served.start, "--hangs")
-            await call_next()
-
-    client = planned_client(ignore, (("price",), ("price",), "done"))
-    agent = Agent(client, name="Joker", tools=[served.tool], middleware=[Between()])
-    async with closed(bench_of(agent=agent)) as bench:
-        run_id = await bench.open()
-        delivery = asyncio.create_task(bench.signal(run_id))
-        await asyncio.to_thread(wait_until, lambda: bool(getattr(served.tool.get_mcp_client, "_opening", None)))
-        delivery.cancel()
-        await asyncio.gather(delivery, return_exceptions=True)
-        begun = await bench.kinds(run_id)
-        await asyncio.to_thread(served.restart, 0)
-        bench.restart()
-        await bench.signal(run_id)
-        ended = await bench.kinds(run_id)
-
-    assert (begun.count("tool_started"), ended.count("tool_started"), ended[-1]) == (1, 2, "completed")
-
-
-@pytest.mark.behaviour("hosting.connections-come-back")
 async def test_a_server_that_does_not_answer_holds_up_its_agents_runs_for_a_limited_time(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,48 +186,15 @@ async def test_a_server_that_does_not_answer_holds_up_its_agents_runs_for_a_limi
         served.start("--hangs")
         monkeypatch.setattr(connections, "OPENING_SECONDS", 1.0)
         waiting = asyncio.create_task(results(bench))
-        other = bench_of(beside=bench, plan=("hello",))
-        beside, is_held_up = await results(other), not waiting.done()
+        counting: Any = CountingAgent()
+        other = AgentRunner(counting, "Other", bench.loop)
+        beside, is_held_up = await other.run(attempt(), GUARD_SECONDS), not waiting.done()
         (failed,) = await waiting
         await asyncio.to_thread(served.restart, 0)
         after = await results(bench)
 
-    assert (beside, is_held_up, "within 1 s" in failed, after) == ([], True, True, ["0 costs 3"])
-
-
-@pytest.mark.behaviour("hosting.connections-come-back")
-async def test_a_server_of_another_version_has_its_tools_as_they_are_now(shop: Shop) -> None:
-    """New ones, those that changed, and none that it no longer has."""
-    served = Served("http", shop)
-    served.start("--tool", "old")
-    async with closed(bench_of(served.tool)) as bench:
-        await results(bench)
-        shop.kill()
-        await asyncio.to_thread(wait_until_over, served.tool)
-        served.start("--tool", "new", "--currency")
-        after = await results(bench)
-        tools = {function.name: function for function in served.tool.functions}
-
-    assert after == ["0 costs 4 EUR"]
-    assert tools.keys() == {"price", "let_go", "fail", "new"}
-    assert tools["price"].parameters()["properties"].keys() == {"n", "currency"}
-
-
-@pytest.mark.behaviour("hosting.connections-come-back")
-async def test_the_server_of_a_workflows_agent_comes_back_too(shop: Shop) -> None:
-    served = Served("stdio", shop)
-    served.start()
-    agent = Agent(planned_client(ignore, PLAN), name="Seller", tools=[idempotent(served.tool)])
-    graph = WorkflowBuilder(name="Shop", start_executor=agent).build()
-
-    async with served_app(app_of(workflow=graph)) as (_, http):
-        outputs = []
-        for _ in range(2):
-            run = await http.post("/api/workflow/Shop/run?waitForResponse=true", content="how much?")
-            outputs.append(run.json()["output"])
-            os.kill(int((await told(shop, "price"))[2]), signal.SIGKILL)
-
-    assert [str(output).count("done") for output in outputs] == [1, 1]
+    assert isinstance(beside, AgentAnswer)
+    assert (is_held_up, "within 1 s" in failed, after) == (True, True, ["0 costs 3"])
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")

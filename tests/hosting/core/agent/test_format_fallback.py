@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
 import openai
 import pytest
-from agent_framework import (
-    Agent,
-    BaseChatClient,
-    ChatMiddlewareLayer,
-    ChatResponse,
-    ChatResponseUpdate,
-    Content,
-    FunctionInvocationLayer,
-    Message,
-    ResponseStream,
-)
+from agent_framework import Agent, ChatResponse, Message
 from agent_framework.exceptions import ChatClientException
-from pydantic import BaseModel
 
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner, AttemptOutcome
+from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner
 from hosting.core.agent.format_fallback import refusal_of_schemas
 from hosting.core.thread.run_request import ResponseFormat, RunRequest
 from hosting.names import new_id
 from tests.hosting.core.agent.attempts import attempt
+from tests.support.answering import AnsweringClient, calls, says
 from tests.support.halted_runs import AFTER_A_TOOL, counting, killed_and_finished
-from tests.support.made_app import app_of, ask, served
 
 pytestmark = pytest.mark.behaviour("http.format-refused")
 
@@ -57,14 +46,8 @@ def refusal(message: str, status: int = 400) -> ChatClientException:
     return error
 
 
-def type_of(options: Mapping[str, Any]) -> str:
-    """Return which form of a format a server gets; the framework's clients send a model as its schema."""
-    given = options.get("response_format") or {}
-    return str(given.get("type")) if isinstance(given, dict) else "json_schema"
-
-
-class LlamaModel(BaseChatClient[Any]):
-    """Refuses `json_schema`; else says its texts one after the other; `look` is a call of that tool, with arguments."""
+class LlamaClient(AnsweringClient):
+    """Refuses `json_schema`; else says its texts one after the other; `look` is a call of that tool."""
 
     said: Sequence[str] = ('{"town": "Ulm"}',)
     says_of_schemas: str = OF_LLAMA_CPP
@@ -72,51 +55,33 @@ class LlamaModel(BaseChatClient[Any]):
     asked: list[Mapping[str, Any]]
     note: Any = None
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        if stream:
-            return self._build_response_stream(self._updates(messages, options))
-        return self._answer(messages, options)
-
-    async def _updates(
-        self, messages: Sequence[Message], options: Mapping[str, Any]
-    ) -> AsyncIterator[ChatResponseUpdate]:
-        for message in (await self._answer(messages, options)).messages:
-            for content in message.contents:
-                yield ChatResponseUpdate(contents=[content], role="assistant")
-
-    async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         self.asked.append(options)
-        if type_of(options) == "json_schema":
+        if (options.get("response_format") or {}).get("type") == "json_schema":
             raise refusal(self.says_of_schemas, self.refuses_with)
         number = sum(message.role == "assistant" for message in messages)
         if self.note is not None:
             self.note(f"model {number + 1}")
-        word, _, given = self.said[number].partition(" ")
-        content = Content.from_function_call("call-1", "look", arguments=given or "{}")
-        return ChatResponse(messages=Message("assistant", [content if word == "look" else self.said[number]]))
-
-
-class LlamaClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], LlamaModel):
-    """That model with the framework's layers."""
+        return says(calls("look") if self.said[number] == "look" else self.said[number])
 
 
 def llama(*said: str, says_of_schemas: str = OF_LLAMA_CPP, **options: Any) -> tuple[Agent[Any], LlamaClient]:
     """Return an agent over such a server, and the server."""
     client = LlamaClient()
-    client.asked, client.said, client.says_of_schemas = [], said or LlamaModel.said, says_of_schemas
+    client.asked, client.said, client.says_of_schemas = [], said or LlamaClient.said, says_of_schemas
     return Agent(client, "Be brief.", name="Joker", **options), client
 
 
-def request_of(schema: dict[str, Any] | None) -> RunRequest:
+def request_of(schema: dict[str, Any]) -> RunRequest:
     """Return a request for a value of the schema."""
-    return RunRequest(message="where?", response_format=ResponseFormat(json_schema=schema) if schema else None)
+    return RunRequest(message="where?", response_format=ResponseFormat(json_schema=schema))
 
 
-async def outcome(runner: AgentRunner, schema: dict[str, Any] | None = SCHEMA) -> AttemptOutcome:
-    """Run one attempt."""
-    return await runner.run(attempt(request=request_of(schema), run_id=new_id()), 5.0)
+async def value_of(runner: AgentRunner, schema: dict[str, Any] = SCHEMA) -> Any:
+    """Return the value that one attempt answers with."""
+    outcome = await runner.run(attempt(request=request_of(schema), run_id=new_id()), 5.0)
+    assert isinstance(outcome, AgentAnswer), outcome
+    return outcome.response.value
 
 
 async def test_the_schema_goes_into_the_instructions_and_the_answer_is_checked(loop: AgentLoop) -> None:
@@ -124,29 +89,22 @@ async def test_the_schema_goes_into_the_instructions_and_the_answer_is_checked(l
     agent, server = llama()
     runner = AgentRunner(agent, "Joker", loop)
 
-    first, second = await outcome(runner), await outcome(runner)
+    values = [await value_of(runner) for _ in range(2)]
 
-    assert isinstance(first, AgentAnswer)
-    assert first.response.value == {"town": "Ulm"}
-    assert isinstance(second, AgentAnswer)
-    assert second.response.value == {"town": "Ulm"}
+    assert values == [{"town": "Ulm"}] * 2
     assert [one["response_format"]["type"] for one in server.asked] == ["json_schema", "json_object", "json_object"]
     assert server.asked[1]["instructions"].startswith("Be brief.\n\nAnswer with one JSON value")
     assert json.loads(server.asked[1]["instructions"].splitlines()[-1]) == SCHEMA
     assert server.asked[0]["instructions"] == "Be brief."
 
 
-@pytest.mark.parametrize("schema", [SCHEMA, {"type": "array", "items": {"type": "integer"}}])
-async def test_llama_cpps_python_server_gets_the_schema_beside_json_object(
-    loop: AgentLoop, schema: dict[str, Any]
-) -> None:
+async def test_llama_cpps_python_server_gets_the_schema_beside_json_object(loop: AgentLoop) -> None:
     """It answers 500, and holds its model to a schema there, to that of an array too."""
-    agent, server = llama('{"town": "Ulm"}' if schema is SCHEMA else "[1]", says_of_schemas=OF_ITS_PYTHON)
+    schema = {"type": "array", "items": {"type": "integer"}}
+    agent, server = llama("[1]", says_of_schemas=OF_ITS_PYTHON)
     server.refuses_with = 500
 
-    ended = await outcome(AgentRunner(agent, "Joker", loop), schema)
-
-    assert isinstance(ended, AgentAnswer)
+    assert await value_of(AgentRunner(agent, "Joker", loop), schema) == [1]
     assert server.asked[1]["response_format"] == {"type": "json_object", "schema": schema}
 
 
@@ -187,21 +145,3 @@ async def test_a_replay_after_a_kill_makes_the_same_choice() -> None:
     assert ended.done_after == {"model 2": 1}
     types = [one["response_format"]["type"] for one in server.asked]
     assert types == ["json_schema", "json_object", "json_schema", "json_object"]
-
-
-class Place(BaseModel):
-    """What an agent is to say."""
-
-    town: str
-
-
-async def test_an_agent_that_is_a_tool_falls_back() -> None:
-    """Its own format is refused in the middle of the run of another, which goes on with the answer."""
-    inner, server = llama(default_options={"response_format": Place})
-    look_there = 'look {"task": "where?"}'
-    outer, _ = llama(look_there, "seen", look_there, "again", tools=[inner.as_tool(name="look")])
-    async with served(app_of(outer)) as (_, http):
-        answers = [(await ask(http, "where?", thread_id="t")).json()["response"] for _ in range(2)]
-
-    assert answers == ["seen", "again"]
-    assert [type_of(one) for one in server.asked] == ["json_schema", "json_object", "json_object"]

@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 import pytest
-from agent_framework import (
-    FunctionTool,
-    MCPStreamableHTTPTool,
-    Message,
-    WorkflowCheckpoint,
-    WorkflowEvent,
-)
+from agent_framework import Agent, FunctionTool, Message, WorkflowCheckpoint, WorkflowEvent
 
-from hosting.core.agent.framework import refuses_arguments, server_of_tool
+from hosting.core.agent.framework import agents_within, is_destructive, is_idempotent, refuses_arguments
 from hosting.core.agent.framework_graphs import checkpoint_text, read_checkpoint
-from tests.support.tool_server import ToolServer
+from hosting.tools import destructive, idempotent
+from tests.support.answering import AnsweringClient
 
 
-async def test_the_framework_keeps_an_mcp_server_in_the_closures_of_its_tools_functions() -> None:
-    """It is sent the key of each call."""
-    with ToolServer() as running:
-        async with MCPStreamableHTTPTool("cities", running.url) as server:
-            assert [server_of_tool(tool) for tool in server.functions] == [server] * len(server.functions)
-            assert server.functions
+def halve(number: int) -> float:
+    """Halve a number."""
+    raise TypeError("of the tool")
 
 
-async def test_the_framework_refuses_a_tools_arguments_by_an_error_of_its_own() -> None:
+@pytest.mark.parametrize(("number", "is_refused"), [("many", True), (2, False)])
+async def test_the_framework_refuses_a_tools_arguments_by_an_error_of_its_own(number: object, is_refused: bool) -> None:
     """Before the tool's code begins: such a call did nothing. A tool's own error is none of that kind."""
+    with pytest.raises(TypeError) as raised:
+        await FunctionTool(name="halve", description="Halve a number.", func=halve).invoke(arguments={"number": number})
 
-    def halve(number: int) -> float:
-        raise TypeError("of the tool")
+    assert refuses_arguments(raised.value) is is_refused
 
-    tool = FunctionTool(name="halve", description="Halve a number.", func=halve)
-    refused: list[bool] = []
-    for arguments in ({"number": "many"}, {"number": 2}):
-        with pytest.raises(TypeError) as raised:
-            await tool.invoke(arguments=arguments)
-        refused.append(refuses_arguments(raised.value))
 
-    assert refused == [True, False]
+def test_the_agents_that_are_tools_are_found_once_each_and_what_tools_are_declared_as() -> None:
+    inner = Agent(AnsweringClient(), name="Inner")
+    tools = [inner.as_tool(name=name) for name in ("one", "two")]
+    outer = Agent(AnsweringClient(), name="Outer", tools=[*tools, halve])
+
+    assert agents_within(outer) == [outer, inner]
+    assert [(is_idempotent(tool), is_destructive(tool)) for tool in (halve, idempotent(look), destructive(drop))] == [
+        (False, False),
+        (True, False),
+        (False, True),
+    ]
+
+
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def drop() -> str:
+    """Drop it."""
+    return "dropped"
 
 
 def test_a_checkpoint_has_the_type_of_an_answer_that_is_asked_for() -> None:

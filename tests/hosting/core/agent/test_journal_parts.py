@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from agent_framework import (
     Agent,
     AgentLoopMiddleware,
-    AgentSession,
     ChatContext,
     ChatMiddleware,
     ChatResponse,
-    ContextProvider,
     FunctionInvocationContext,
     FunctionInvocationLayer,
     MCPStreamableHTTPTool,
-    MCPTaskOptions,
     Message,
     MessageInjectionMiddleware,
     tool,
 )
 
-from hosting.core.thread.events import Event, ToolStarted
+from hosting.core.thread.events import ToolStarted
 from hosting.names import new_id
 from hosting.tools import idempotent
 from tests.support.bench import Bench
@@ -37,7 +34,6 @@ from tests.support.halted_runs import (
     counting,
     killed_and_finished,
 )
-from tests.support.owned_app import OwnedApp
 from tests.support.planned import Note, Plan, PlannedModel, planned_agent, planned_client
 from tests.support.tool_server import ToolServer
 
@@ -92,66 +88,7 @@ async def test_a_loop_goes_on_in_the_round_that_its_process_died_in() -> None:
     assert (ended.terminal["kind"], counted["add"]) == ("completed", 2), ended.terminal
 
 
-@pytest.mark.filterwarnings("ignore:.*experimental")
-@pytest.mark.behaviour("journal.parts")
-@pytest.mark.parametrize(("seconds", "calls"), [(1e-9, 0), (3600.0, 2)])
-async def test_a_limit_of_time_for_tools_holds_as_plain(seconds: float, calls: int) -> None:
-    """`max_duration_seconds`: the same calls are made, and the caller gets the same answer."""
-    (plain_count, plain), (hosted_count, hosted) = [limited(seconds) for _ in range(2)]
-
-    answer = await plain.run("go")
-    said = await OwnedApp(agent=hosted).say("ada", "go")
-
-    assert (plain_count["dig"], hosted_count["dig"]) == (calls, calls)
-    assert said.get("response") == answer.text, said
-
-
-def limited(seconds: float) -> tuple[Counter[str], Agent[Any]]:
-    """Return an agent that calls a tool twice if it has the time, and what was counted."""
-    counted, note = counting()
-
-    def dig(n: int) -> str:
-        note("dig")
-        return "earth"
-
-    client = planned_client(note, (("dig",), ("dig",), "all done"))
-    client.function_invocation_configuration["max_duration_seconds"] = seconds
-    return counted, Agent(client, name="Clerk", tools=[dig])
-
-
-@pytest.mark.filterwarnings("ignore:.*experimental")
-@pytest.mark.behaviour("journal.parts")
-def test_the_framework_ignores_the_task_options_of_a_server() -> None:
-    """`MCPTaskOptions`: so they have no effect hosted either."""
-    with pytest.warns(DeprecationWarning, match="task_options.* is deprecated and ignored"):
-        MCPStreamableHTTPTool("shop", "http://127.0.0.1:9", task_options=MCPTaskOptions())
-
-
 LAST_MODEL_CALL = Counter({"model 3": 1})
-
-
-class Restless(ContextProvider):
-    """Adds how often the model was called in all."""
-
-    def __init__(self) -> None:
-        super().__init__("restless")
-        self._runs = 0
-
-    async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
-        self._runs += 1
-        context.extend_messages(self.source_id, [Message("user", [f"This is run {self._runs}."])])
-
-
-@pytest.mark.behaviour("journal.diverged")
-async def test_a_context_provider_that_adds_other_messages_each_time_ends_the_run() -> None:
-    """The recorded answers were given to something else."""
-    counted, note = counting()
-    agent = planned_agent(note, plan=(("add",), ("add",), "all done"))
-    agent.context_providers.append(Restless())
-
-    ended = await killed_and_finished(agent, counted)
-
-    assert (ended.terminal["code"], ended.done_after) == ("run_diverged", Counter())
 
 
 @pytest.mark.behaviour("journal.nothing-twice")
@@ -247,67 +184,25 @@ async def test_every_call_inside_has_a_key_of_its_own() -> None:
     assert Counter(step.name for step in started) == Counter(middle=1, helper=2, add=2)
 
 
-@pytest.mark.behaviour("journal.agents-as-tools")
-async def test_an_agent_that_was_a_tool_has_runs_of_its_own_as_before() -> None:
-    helper = planned_agent(lambda _: None, plan=(("add",), "seven"))
-    outer_client = planned_client(lambda _: None, (("helper",), "all done"))
-    outer = Agent(outer_client, name="Joker", tools=[helper.as_tool(name="helper", arg_name="n")])
-    benches = [Bench(outer), Bench(helper)]
-
-    runs = [await asyncio.wait_for(bench.run("go"), GUARD_SECONDS) for bench in benches]
-    for bench in benches:
-        bench.loop.close()
-
-    steps = ["model_result", "tool_started", "tool_result"]
-    assert await benches[1].kinds(runs[1]) == ["accepted", "claimed", *steps, "completed"]
-
-
-PLAN: Plan = (("add",), ("look",), "all done")
-
-
 class BareClient(FunctionInvocationLayer[Any], PlannedModel):
     """The planned model without chat middleware, as somebody's own client may be; like others it makes ids anew."""
 
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
-        response = await super()._answer(messages)
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+        response = await super().answer(messages, options)
         for content in response.messages[0].contents:
             if content.call_id is not None:
                 content.call_id = new_id()
         return response
 
 
-def bare_client(note: Note, plan: Plan) -> BareClient:
-    """Return such a client of a plan."""
-    client = BareClient()
-    client.note, client.plan = note, plan
-    return client
-
-
-def bare_agent(note: Note) -> Agent[Any]:
-    """Return an agent with two tools over such a client."""
-    tools = planned_agent(note).default_options["tools"]
-    return Agent(bare_client(note, PLAN), name="Joker", tools=tools)
-
-
 @pytest.mark.behaviour("journal.clients-without-middleware")
 async def test_what_its_tools_did_is_not_done_again() -> None:
     counted, note = counting()
+    client = BareClient()
+    client.note, client.plan = note, (("add",), ("look",), "all done")
+    agent = Agent(client, name="Joker", tools=planned_agent(note).default_options["tools"])
 
-    ended = await killed_and_finished(bare_agent(note), counted, appends=AFTER_TWO_TOOLS)
+    ended = await killed_and_finished(agent, counted, appends=AFTER_TWO_TOOLS)
 
     assert ended.terminal["kind"] == "completed"
     assert ended.done_after == Counter({"model 1": 1, "model 2": 1, "model 3": 1})
-
-
-@pytest.mark.behaviour("journal.clients-without-middleware")
-async def test_a_model_that_asks_for_another_tool_than_before_ends_the_run() -> None:
-    """Nothing is done then: what was done for the calls before might be done twice."""
-    counted, note = counting()
-
-    def changed(event: Event) -> Event:
-        is_first = isinstance(event, ToolStarted) and event.name == "add"
-        return event.model_copy(update={"name": "look"}) if is_first else event
-
-    ended = await killed_and_finished(bare_agent(note), counted, appends=AFTER_TWO_TOOLS, changed=changed)
-
-    assert (ended.terminal["code"], ended.done_after) == ("run_diverged", Counter({"model 1": 1}))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import Agent, InlineSkill, Skill, SkillFrontmatter, SkillsProvider
+from agent_framework import Agent, InlineSkill, SkillFrontmatter, SkillsProvider
 
 from hosting.core.thread.run_request import RunRequest
 from hosting.offline.model import OfflineChatClient
@@ -40,13 +40,8 @@ class Counted:
         self.calls[current().call_key] += 1
         self.threads.append(threading.current_thread().name.partition("_")[0])
 
-    async def run_file_later(self, skill: Any, script: Any, args: Any = None) -> str:
-        """Run a script that is a file, without blocking."""
-        self.note()
-        return "ran it"
-
-    def inline(self, mark: Callable[[Any], Any] = lambda script: script) -> Skill:
-        """A skill in code, whose script is declared by `mark`."""
+    def inline(self, mark: Callable[[Any], Any] = lambda script: script) -> SkillsProvider:
+        """A skill in code, whose script is declared by `mark`; its tools ask nobody."""
         skill = InlineSkill(frontmatter=SkillFrontmatter(name="counting", description="Counts."), instructions="Count.")
 
         def count(word: str) -> int:
@@ -59,7 +54,7 @@ class Counted:
 
         skill.script(mark(count))
         skill.script(count_later)
-        return skill
+        return SkillsProvider(skill, **TOOLS_WITHOUT_APPROVAL)
 
     def run_file(self, skill: Any, script: Any, args: Any = None) -> str:
         """Run a script that is a file."""
@@ -75,11 +70,6 @@ class Counted:
         return SkillsProvider.from_paths(folder, script_runner=run or self.run_file, **TOOLS_WITHOUT_APPROVAL)
 
 
-def provider_of(skill: Skill) -> SkillsProvider:
-    """Return the provider of the skill, whose tools ask nobody."""
-    return SkillsProvider(skill, **TOOLS_WITHOUT_APPROVAL)
-
-
 async def killed(provider: SkillsProvider, tool: str, arguments: dict[str, Any], *, appends: int) -> Ended:
     """Have the model call the tool, kill the run after so many appends, and let another attempt end it."""
     agent = Agent(OfflineChatClient(), name="Joker", context_providers=[provider])
@@ -87,40 +77,43 @@ async def killed(provider: SkillsProvider, tool: str, arguments: dict[str, Any],
     return await killed_and_finished(agent, Counter(), request=request, appends=appends)
 
 
-def run_count(args: Any) -> dict[str, Any]:
-    """Return the arguments of a call of the script."""
-    name = "scripts/count.py" if isinstance(args, list) else "count"
-    return {"skill_name": "Counting", "script_name": name, "args": args}
+def call_of(script: str) -> dict[str, Any]:
+    """Return the arguments of a call of that script, in code or in a file."""
+    args: Any = ["four"] if script.endswith(".py") else {"word": "four"}
+    return {"skill_name": "Counting", "script_name": script, "args": args}
+
+
+FILE = "scripts/count.py"
 
 
 @pytest.mark.behaviour("skills.scripts")
 async def test_a_file_s_script_that_was_cut_off_is_not_run_again(tmp_path: Path) -> None:
     counted = Counted()
 
-    ended = await killed(counted.in_files(tmp_path), "run_skill_script", run_count(["four"]), appends=AFTER_A_BEGIN)
+    ended = await killed(counted.in_files(tmp_path), "run_skill_script", call_of(FILE), appends=AFTER_A_BEGIN)
 
     assert (ended.terminal["code"], counted.calls) == ("run_interrupted", Counter())
 
 
+PROVIDERS: Mapping[str, Callable[[Counted, Path], SkillsProvider]] = {
+    "function": lambda counted, folder: counted.inline(idempotent),
+    "provider": lambda counted, folder: idempotent(counted.inline()),
+    "runner": lambda counted, folder: counted.in_files(folder, idempotent(partial(counted.run_file))),
+}
+
+
 @pytest.mark.behaviour("skills.scripts")
-@pytest.mark.parametrize("declared", ["function", "provider", "runner"])
+@pytest.mark.parametrize("declared", PROVIDERS)
 async def test_a_script_that_is_declared_idempotent_is_run_again(declared: str, tmp_path: Path) -> None:
     """By its function; a skill, and a provider, stand for all their scripts. It has the same key."""
-    counted = Counted()
-    providers: dict[str, Callable[[], SkillsProvider]] = {
-        "function": lambda: provider_of(counted.inline(idempotent)),
-        "provider": lambda: idempotent(provider_of(counted.inline())),
-        "runner": lambda: counted.in_files(tmp_path, idempotent(partial(counted.run_file))),
-    }
-    is_file = declared == "runner"
-    args: Any = ["four"] if is_file else {"word": "four"}
+    counted, script = Counted(), FILE if declared == "runner" else "count"
 
-    ended = await killed(providers[declared](), "run_skill_script", run_count(args), appends=AFTER_A_BEGIN)
+    provider = PROVIDERS[declared](counted, tmp_path)
+    ended = await killed(provider, "run_skill_script", call_of(script), appends=AFTER_A_BEGIN)
 
-    assert ended.terminal["kind"] == "completed"
-    assert list(counted.calls.values()) == [1]
+    assert (ended.terminal["kind"], list(counted.calls.values())) == ("completed", [1])
     assert all(key.startswith("r-1-1.") for key in counted.calls)
-    assert ("ran count.py" if is_file else "4") in json.dumps(ended.terminal["entry"])
+    assert ("ran count.py" if script == FILE else "4") in json.dumps(ended.terminal["entry"])
 
 
 @pytest.mark.behaviour("skills.read-again")
@@ -139,18 +132,12 @@ async def test_reading_a_skill_is_done_again(tool: str, more: dict[str, str], sa
 
 
 @pytest.mark.behaviour("skills.threads")
-@pytest.mark.parametrize(
-    ("script", "thread"),
-    [("count_later", "agent-loop"), ("file", "agent-tool")],
-)
+@pytest.mark.parametrize(("script", "thread"), [("count_later", "agent-loop"), (FILE, "agent-tool")])
 async def test_a_script_that_blocks_holds_up_no_other_agent(script: str, thread: str, tmp_path: Path) -> None:
     """A synchronous one runs in a thread, as a tool does; an asynchronous one on the agents' loop."""
     counted = Counted()
-    files = {"file": counted.run_file, "file later": counted.run_file_later}
-    provider = counted.in_files(tmp_path, files[script]) if script in files else provider_of(counted.inline())
-    args: Any = ["four"] if script in files else {"word": "four"}
-    arguments = {**run_count(args), **({} if script in files else {"script_name": script})}
+    provider = counted.in_files(tmp_path) if script == FILE else counted.inline()
 
-    ended = await killed(provider, "run_skill_script", arguments, appends=AFTER_A_TOOL)
+    ended = await killed(provider, "run_skill_script", call_of(script), appends=AFTER_A_TOOL)
 
     assert (ended.terminal["kind"], counted.threads) == ("completed", [thread])

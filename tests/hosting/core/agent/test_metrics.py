@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from hosting.core.thread.head import NEW, fold
 from hosting.core.thread.run import fold_run
 from hosting.names import Address
 from hosting.ports import Clocks
-from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.carriers import Api
 from tests.support.made_app import app_of, ask, served
 from tests.support.run_events import accepted, claimed
 from tests.support.spender import priced, spender
@@ -37,10 +36,7 @@ def reader() -> InMemoryMetricReader:
 
 @pytest.fixture
 def counted(reader: InMemoryMetricReader) -> Callable[[], Counter[str]]:
-    """Return what was counted since the test began: a metric and its attributes, and by how much it rose.
-
-    Of a histogram that is how many it has recorded.
-    """
+    """Return what was counted since the test began: a metric and its attributes, and by how much it rose."""
     before = all_of(reader)
 
     def since() -> Counter[str]:
@@ -52,7 +48,7 @@ def counted(reader: InMemoryMetricReader) -> Callable[[], Counter[str]]:
 
 
 def all_of(reader: InMemoryMetricReader) -> Counter[str]:
-    """Return all that the process has counted under names of ours."""
+    """Return all that the process has counted under names of ours; of a histogram how many it has recorded."""
     found: Counter[str] = Counter()
     data = reader.get_metrics_data()
     scopes = [scope for resource in data.resource_metrics for scope in resource.scope_metrics] if data else []
@@ -91,29 +87,6 @@ async def test_a_run_is_counted_once_from_its_request_to_its_end(
     }
     assert counts[f"agent.log.calls agent.log.call=append,{JOKER}"] >= 2
     assert CANARY not in str(counts)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("hosting.metrics")
-async def test_the_age_of_the_oldest_run_that_waits_is_observed_by_agent(
-    direct: Api, counted: Callable[[], Counter[str]], reader: InMemoryMetricReader
-) -> None:
-    """By whoever asks for the run meanwhile; 0 where none waits."""
-    thread, gauge = f"t-{uuid.uuid4().hex[:12]}", f"agent.run.oldest_queued_age {JOKER}"
-    runs = [await direct.ask(message, thread_id=thread, wait_for_response=False) for message in ("sleep 30", "hi")]
-    end = asyncio.get_running_loop().time() + GUARD_SECONDS
-    while (age := all_of(reader)[gauge]) < 1:
-        assert asyncio.get_running_loop().time() < end
-        await direct.http.get(runs[1].headers["location"])
-        await asyncio.sleep(0.02)
-    for run in reversed(runs):
-        await direct.http.post(f"{run.headers['location']}/cancel")
-    while all_of(reader)[gauge]:
-        assert asyncio.get_running_loop().time() < end
-        await direct.http.get(runs[1].headers["location"])
-        await asyncio.sleep(0.02)
-
-    assert age < GUARD_SECONDS
 
 
 @pytest.mark.behaviour("hosting.metrics")

@@ -3,138 +3,103 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from agent_framework import AgentResponse, ChatResponse, Message
+from agent_framework import Agent, ChatResponse, Message
 
-from hosting.core.agent.held_run import read_run
 from hosting.core.request.contents import limits_of
 from hosting.core.request.fields import carried_request
 from hosting.core.thread.commands import CancelRun
-from hosting.core.thread.events import Claimed, Failed
-from hosting.core.thread.run import Run
+from hosting.core.thread.events import Claimed
 from hosting.errors import InvalidFieldError
 from hosting.options import Retry
 from hosting.settings import read_settings
-from tests.support.bench import ADDRESS, Bench, answer
+from tests.support.cluster.cluster import ADDRESS, AppProcess, Cluster
 from tests.support.planned import PlannedClient, planned_agent
+
+pytestmark = pytest.mark.moved_time
 
 TWICE = {"attempts": 2, "first_pause_seconds": 0.001}
 LIMITS = limits_of(None, read_settings({}))
 
 
-class FailingFirst:
-    """Raises so many times, then answers."""
-
-    def __init__(self, times: int) -> None:
-        self.left = times
-
-    async def __call__(self, text: str) -> AgentResponse[Any]:
-        """Work as an agent does."""
-        self.left -= 1
-        if self.left >= 0:
-            raise RuntimeError("the model is busy")
-        return await answer(text)
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    """An entity with nothing stored."""
-    bench = Bench()
-    yield bench
-    bench.loop.close()
-
-
-def order(retry: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
+def order(retry: dict[str, Any] | None) -> dict[str, Any]:
     """Return what an orchestration's call carries."""
-    return {"message": "hi", "correlationId": "run-1", "retry": retry, **more}
+    return {"message": "hi", "correlationId": "run-1", "retry": retry}
+
+
+def failing(process: AppProcess, times: int = 100) -> AppProcess:
+    """Return the process, whose agent fails so often."""
+    process.agent.fails = [RuntimeError("the model is busy")] * times
+    return process
+
+
+async def outcome_of(process: AppProcess, retry: dict[str, Any] | None) -> tuple[str, int]:
+    """Return how the run ends that has that retry, and how often its agent was run."""
+    await process.operate(order(retry), is_signal=False)
+    return (await process.terminal("run-1")).kind, len(process.agent.turns)
 
 
 @pytest.mark.behaviour("retry.inside-the-run")
-@pytest.mark.parametrize(("retry", "runs"), [(None, 1), ({**TWICE, "attempts": 5}, 5)])
-async def test_a_run_whose_attempts_all_fail_ends_as_failed(bench: Bench, retry: dict[str, Any], runs: int) -> None:
+@pytest.mark.parametrize(
+    ("failures", "retry", "outcome"),
+    [
+        (100, None, ("failed", 1)),
+        (100, {**TWICE, "attempts": 5}, ("failed", 5)),
+        (1, TWICE, ("completed", 2)),
+    ],
+)
+async def test_a_run_is_tried_as_often_as_it_says(
+    app: AppProcess, failures: int, retry: dict[str, Any] | None, outcome: tuple[str, int]
+) -> None:
     """More attempts than crashes are forgiven count no crash."""
-    bench.agent.work = FailingFirst(100)
-
-    await bench.deliver(order(retry), signal=False)
-
-    assert isinstance(await bench.terminal("run-1"), Failed)
-    assert len(bench.agent.seen) == runs
+    assert await outcome_of(failing(app, failures), retry) == outcome
 
 
 @pytest.mark.behaviour("retry.per-call-and-agent")
 async def test_a_request_without_a_retry_has_the_agent_s_own() -> None:
-    bench = Bench(retry=Retry(attempts=4, first_pause_seconds=0))
-    bench.agent.work = FailingFirst(3)
+    app = Cluster(registered={"retry": Retry(attempts=4, first_pause_seconds=0)}).process()
 
-    await bench.run("hi")
-    bench.loop.close()
-
-    assert len(bench.agent.seen) == 4
+    assert await outcome_of(failing(app, 3), None) == ("completed", 4)
 
 
 @pytest.mark.behaviour("retry.time-limit")
-async def test_no_attempt_begins_behind_the_run_s_time_limit(bench: Bench) -> None:
-    bench.agent.work = FailingFirst(1)
-    patient = {"attempts": 2, "first_pause_seconds": bench.settings.run_timeout_seconds}
+async def test_no_attempt_begins_behind_the_run_s_time_limit(app: AppProcess) -> None:
+    seconds = app.services.settings.run_timeout_seconds
+    patient = {"attempts": 2, "first_pause_seconds": seconds, "longest_pause_seconds": 86_400}
 
-    await bench.deliver(order({**patient, "longest_pause_seconds": 86_400}), signal=False)
-
-    assert isinstance(await bench.terminal("run-1"), Failed)
-    assert len(bench.agent.seen) == 1
+    assert await outcome_of(failing(app), patient) == ("failed", 1)
 
 
 @pytest.mark.behaviour("retry.survives-crashes")
-async def test_a_crash_forgets_no_failure_and_no_failure_counts_as_a_crash(bench: Bench) -> None:
+async def test_a_crash_forgets_no_failure_and_no_failure_counts_as_a_crash(cluster: Cluster) -> None:
     """The first attempt fails, the process of the second ends, two more fail: three failures and no more."""
-    hangs = threading.Event()
-
-    async def work(_: str) -> AgentResponse[Any]:
-        if len(bench.agent.seen) == 2:
-            hangs.set()
-            await asyncio.Event().wait()
-        raise RuntimeError("the model is busy")
-
-    bench.agent.work = work
-    request = order({**TWICE, "attempts": 3})
-    dying = asyncio.ensure_future(bench.deliver(request, signal=False, commit=False))
-    assert await asyncio.to_thread(hangs.wait, 5)
+    one, other = failing(cluster.process(), 1), failing(cluster.process())
+    request = order({"attempts": 3, "first_pause_seconds": 1})
+    dying = asyncio.ensure_future(one.operate(request, is_signal=False))
+    await cluster.sleep(0.5)
+    one.agent.gate.clear()
+    await cluster.sleep(5)
+    one.die()
+    await other.operate(request, is_signal=False)
     dying.cancel()
-    bench.restart()
-    await bench.deliver(request, signal=False)
 
-    claims = [event.failed for event in await bench.run_events("run-1") if isinstance(event, Claimed)]
+    claims = [event.failed for event in await other.run_events("run-1") if isinstance(event, Claimed)]
     assert claims == [None, "run_failed", None, "run_failed"]
-    assert len(bench.agent.seen) == 4
-    assert (await bench.kinds("run-1"))[-1] == "failed"
+    assert (len(one.agent.turns), len(other.agent.turns), (await other.kinds())[-1]) == (2, 2, "failed")
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("retry.cancelled")
-async def test_a_cancel_ends_the_pause(bench: Bench) -> None:
-    bench.agent.work = FailingFirst(1)
-    patient = order({"attempts": 2, "first_pause_seconds": 60})
-    running = asyncio.ensure_future(bench.deliver(patient, signal=False))
-    await asyncio.wait_for(until_retried(bench), 5)
-    await bench.services.log.execute(ADDRESS, CancelRun(time.time(), "run-1"))
+async def test_a_cancel_ends_the_pause(app: AppProcess) -> None:
+    running = asyncio.ensure_future(outcome_of(failing(app, 1), {"attempts": 2, "first_pause_seconds": 60}))
+    await asyncio.sleep(10)
+    cancelled_at = app.cluster.wall()
+    await app.log.execute(ADDRESS, CancelRun(cancelled_at, "run-1"))
 
-    result = await asyncio.wait_for(running, 5)
-
-    assert result["status"] == "cancelled"
-    assert len(bench.agent.seen) == 1
-
-
-async def until_retried(bench: Bench) -> None:
-    """Return once the run is claimed for its second attempt."""
-    while True:
-        record = await read_run(bench.services.log, ADDRESS, "run-1")
-        if isinstance(record, Run) and record.failures:
-            return
-        await asyncio.sleep(0)
+    assert await running == ("cancelled", 1)
+    assert app.cluster.wall() - cancelled_at < 10
 
 
 class BusyOnce(PlannedClient):
@@ -142,26 +107,27 @@ class BusyOnce(PlannedClient):
 
     is_busy = True
 
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         if messages[-1].role == "tool" and self.is_busy:
             self.is_busy = False
             raise RuntimeError("the model is busy")
-        return await super()._answer(messages)
+        return await super().answer(messages, options)
 
 
 @pytest.mark.behaviour("retry.tools-once")
 async def test_another_attempt_calls_no_tool_again_and_asks_no_answered_question() -> None:
     notes: list[str] = []
-    agent = planned_agent(notes.append, [("add",), "all done"])
-    agent.client = BusyOnce()
-    agent.client.note, agent.client.plan = notes.append, [("add",), "all done"]
-    bench = Bench(agent)
 
-    result = await bench.deliver(order(TWICE), signal=False)
-    bench.loop.close()
+    def agent() -> Agent[Any]:
+        made = planned_agent(notes.append)
+        made.client = BusyOnce()
+        made.client.note, made.client.plan = notes.append, [("look",), "all done"]
+        return made
+
+    result = await Cluster(agent).process().operate(order(TWICE), is_signal=False)
 
     assert result["response"] == "all done"
-    assert [note.partition(" run-")[0] for note in notes] == ["model 1", "add", "model 2"]
+    assert [note.partition(" run-")[0] for note in notes] == ["model 1", "look", "model 2"]
 
 
 @pytest.mark.behaviour("retry.refused")
@@ -174,7 +140,6 @@ async def test_another_attempt_calls_no_tool_again_and_asks_no_answered_question
         ({"first_pause_seconds": -1}, "retry.first_pause_seconds is -1. Give a number from 0 to 86400."),
         ({"first_pause_seconds": float("nan")}, "retry.first_pause_seconds is nan."),
         ({"backoff": "2"}, "retry.backoff is '2'. Give a number from 1 to 100."),
-        ({"longest_pause_seconds": None}, "retry.longest_pause_seconds is None."),
         ({"times": 3}, "The field 'retry' is {'times': 3}. Send an object of attempts, first_pause_seconds"),
         (3, "The field 'retry' is 3. Send an object"),
     ],

@@ -3,13 +3,11 @@
 import asyncio
 import logging
 import re
-import threading
 import uuid
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from agent_framework import Agent, AgentResponse, FunctionInvocationLayer
+from agent_framework import Agent, FunctionInvocationLayer
 from agent_framework.observability import ChatTelemetryLayer
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
@@ -17,8 +15,9 @@ from opentelemetry.trace import StatusCode
 from hosting import __name__ as HOSTING
 from state import __name__ as STATE
 from tests.support.app.scripted import ScriptedModel, thread_name
-from tests.support.bench import Bench, answer
-from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.bench import Bench
+from tests.support.carriers import Api
+from tests.support.cluster.cluster import AppProcess
 from tests.support.exported_spans import Exported
 
 CANARY = "canary-5d21"
@@ -108,26 +107,21 @@ async def test_a_trace_context_that_is_none_is_ignored(direct: Api, spans: Expor
     assert (answer["status"], run.parent) == ("success", None)
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("hosting.spans")
-async def test_each_attempt_is_a_span_of_its_own_below_the_same_caller(spans: Exported) -> None:
+async def test_each_attempt_is_a_span_of_its_own_below_the_same_caller(
+    two: tuple[AppProcess, AppProcess], spans: Exported
+) -> None:
     """What the first, whose process was lost, would still tell is its own, whenever it notices."""
-    bench, begun = Bench(), threading.Event()
+    one, other = two
+    one.agent.gate.clear()
+    run_id = await one.open(traceparent=SENT)
+    lost = asyncio.ensure_future(one.deliver(run_id))
+    await one.cluster.sleep(1)
+    one.die()
 
-    async def never(text: str) -> Any:
-        begun.set()
-        await asyncio.Event().wait()
-
-    bench.agent.work = never
-    await bench.open(run_id="r-2", traceparent=SENT)
-    delivery = asyncio.create_task(bench.signal("r-2"))
-    assert await asyncio.to_thread(begun.wait, GUARD_SECONDS)
-    delivery.cancel()
-    await asyncio.gather(delivery, return_exceptions=True)
-    bench.restart()
-    bench.agent.work = answer
-
-    await bench.signal("r-2")
-    bench.loop.close()
+    await other.deliver(run_id)
+    lost.cancel()
 
     found = [(parent_of(span), dict(span.attributes or {})) for span in spans.get_finished_spans()]
     runs = {1: list[Any](), 2: list[Any]()}
@@ -140,49 +134,27 @@ async def test_each_attempt_is_a_span_of_its_own_below_the_same_caller(spans: Ex
 OURS = (HOSTING, STATE, "agents")
 
 
-@pytest.fixture
-async def bench() -> AsyncIterator[Bench]:
-    """One thread of an agent that raises when the message says so."""
-    bench = Bench()
-    bench.agent.work = answer_or_raise
-    yield bench
-    bench.loop.close()
-
-
-async def answer_or_raise(text: str) -> AgentResponse[object]:
-    """Answer, or fail without the text of the request."""
-    if text.startswith("fail"):
-        raise RuntimeError("the model is away")
-    return await answer(text)
-
-
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Return the lines of runs that ended."""
     return [record.getMessage() for record in caplog.records if record.name == "hosting.core.telemetry"]
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("hosting.one-line-per-run")
-async def test_a_run_that_ends_has_its_one_line(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_run_that_ends_has_its_one_line(app: AppProcess, caplog: pytest.LogCaptureFixture) -> None:
     """Who, where, how it ended, how often it was tried, how long it waited and ran; delivered again, nothing more."""
     caplog.set_level(logging.INFO)
-    run_id = await bench.open("hi")
+    run_id = await app.open("hi")
+    await app.deliver(run_id, commit=False)
+    await app.deliver(run_id)
+    app.agent.fails = [RuntimeError("the model is away")]
+    failed = await app.run("hi")
 
-    await bench.signal(run_id, commit=False)
-    await bench.signal(run_id)
-
-    (line,) = lines(caplog)
-    assert re.sub(r"\d+\.\d{3} s", "# s", line) == (
-        f"Run {run_id} of agent Joker on thread t: completed; attempts 1, waited # s, ran # s, tokens in -, out -."
+    answered, raised = [re.sub(r"\d+\.\d{3} s", "# s", line) for line in lines(caplog)]
+    assert answered == (
+        f"Run {run_id} of agent Echo on thread t1: completed; attempts 1, waited # s, ran # s, tokens in -, out -."
     )
-
-
-@pytest.mark.behaviour("hosting.one-line-per-run")
-async def test_a_run_that_failed_says_by_which_code(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-
-    await bench.run("fail")
-
-    assert [": run_failed; attempts 1" in line for line in lines(caplog)] == [True]
+    assert raised.startswith(f"Run {failed} of agent Echo on thread t1: run_failed; attempts 1, ")
 
 
 @pytest.mark.behaviour("hosting.no-text-in-logs")

@@ -1,11 +1,10 @@
-"""An entity without a host, and the page's app on one process of the local host."""
+"""The page's app on one process of the local host."""
 
 from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
 
-from tests.support.bench import Bench
 from tests.support.instances import GUARD_SECONDS, Instances
 from tests.support.orchestrations_app import make_page_app
 from tests.support.running_host import RunningHost
@@ -23,11 +22,3 @@ async def instances(page_host: RunningHost) -> AsyncIterator[Instances]:
     """The orchestrations of that host."""
     async with httpx.AsyncClient(base_url=page_host.origin, timeout=GUARD_SECONDS) as http:
         yield Instances(http)
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    """One thread and its engine, with nothing stored."""
-    bench = Bench()
-    yield bench
-    bench.loop.close()

@@ -1,178 +1,103 @@
-"""The entity's operations over the thread's log: deliveries twice, crashes, a log that is away, bad data."""
+"""The entity's operations over the thread's log: deliveries twice, commits that are lost, bad data."""
 
-import asyncio
-import json
-import time
-from typing import Any
+from __future__ import annotations
 
 import pytest
 from agent_framework import AgentResponse, Content, Message
-from hypothesis import HealthCheck, given
-from hypothesis import settings as limits
-from hypothesis import strategies as st
 
-from hosting.core.stores.contract import Append, StoredHead
-from hosting.core.thread.commands import ClaimRun, ClaimTerms, DescribeThread
+from hosting.core.thread.commands import DescribeThread
 from hosting.core.thread.events import Completed, Failed
-from hosting.errors import LogUnavailableError, NewerVersionError
 from state.codec import read
 from state.extension import host_of
-from tests.support.bench import ADDRESS, Bench
-from tests.support.seeds import repeated
+from tests.support.cluster.cluster import ADDRESS, INSTANCE, AppProcess, Cluster, EchoAgent
+
+pytestmark = pytest.mark.moved_time
 
 
 @pytest.mark.behaviour("turn.duplicate-delivery")
-@pytest.mark.parametrize("restarted", [False, True])
-async def test_a_run_delivered_again_is_answered_from_its_log(bench: Bench, restarted: bool) -> None:
-    """The agent ran once, and the state is what it was."""
-    run_id = await bench.run("hi")
-    state = bench.state
-    if restarted:
-        bench.restart()
-
-    await bench.signal(run_id)
-
-    assert len(bench.agent.seen) == 1
-    assert bench.state == state
-
-
 @pytest.mark.behaviour("turn.applied-once")
-async def test_an_answer_recorded_before_a_crash_is_applied_by_the_next_delivery(bench: Bench) -> None:
-    """Dead after the terminal record and before the commit: the recorded answer is written, and the agent not run."""
-    run_id = await bench.open("hi")
-    await bench.signal(run_id, commit=False)
-    bench.restart()
+@pytest.mark.parametrize("is_committed", [True, False])
+async def test_a_run_delivered_again_is_answered_from_its_log(
+    two: tuple[AppProcess, AppProcess], is_committed: bool
+) -> None:
+    """Also where its process died before the commit: the answer is written then, and the agent not run again."""
+    one, other = two
+    run_id = await one.open("hi")
+    await one.deliver(run_id, commit=is_committed)
+    state = one.cluster.engine.documents.get(INSTANCE)
 
-    await bench.signal(run_id)
+    await other.deliver(run_id)
 
-    assert len(bench.agent.seen) == 1
-    assert bench.places() == [run_id]
-    assert await bench.kinds(run_id) == ["accepted", "claimed", "completed"]
+    assert (len(one.agent.turns), other.agent.turns, other.places()) == (1, [], [run_id])
+    assert await other.kinds() == ["accepted", "claimed", "completed"]
+    assert state == (one.cluster.engine.documents[INSTANCE] if is_committed else None)
 
 
 @pytest.mark.behaviour("turn.claims")
-async def test_the_claim_stands_in_the_log_before_the_agent_runs(bench: Bench) -> None:
-    run_id = await bench.open("hi")
-    during: list[list[str]] = []
-    here = asyncio.get_running_loop()
+async def test_the_claim_stands_in_the_log_before_the_agent_runs(app: AppProcess) -> None:
+    run_id = await app.open("hi")
+    app.agent.gate.clear()
+    delivery = app.cluster.loop.create_task(app.deliver(run_id))
+    await app.cluster.sleep(1)
+    during = await app.kinds()
+    app.agent.gate.set()
+    await delivery
 
-    async def look(text: str) -> AgentResponse[Any]:
-        during.append(await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(bench.kinds(run_id), here)))
-        return AgentResponse(messages=[])
-
-    bench.agent.work = look
-    await bench.signal(run_id)
-
-    claim = (await bench.find_run(run_id)).claim
-    assert during == [["accepted", "claimed"]]
+    claim = (await app.find_run(run_id)).claim
+    assert (during, len(app.agent.turns)) == (["accepted", "claimed"], 1)
     assert claim is not None
     assert (claim.attempt, claim.holder, round(claim.deadline - claim.at)) == (1, "entity", 300)
-
-
-@pytest.mark.behaviour("turn.crashing-message-ends")
-async def test_a_run_is_given_up_after_three_attempts(bench: Bench) -> None:
-    """The fourth delivery runs nothing; the failure has its place and is not sent to the model."""
-    await bench.run("before")
-    run_id = await bench.open("hi")
-    for attempt in (1, 2, 3):
-        head = await bench.services.log.head(ADDRESS)
-        terms = ClaimTerms(f"dead-{attempt}", "entity", 20.0, time.time() + 300)
-        await bench.services.log.execute(ADDRESS, ClaimRun(time.time(), terms, since=head.position))
-    bench.restart()
-
-    await bench.signal(run_id)
-    await bench.run("after")
-
-    ending = await bench.terminal(run_id)
-    assert isinstance(ending, Failed)
-    assert ending.code == "run_crashed"
-    assert bench.agent.seen == [["before"], ["before", "echo: before", "after"]]
-
-
-@pytest.mark.behaviour("turn.log-down")
-async def test_a_log_that_is_away_before_the_agent_gives_the_delivery_back(bench: Bench) -> None:
-    """Nothing ran, nothing is stored; the next delivery runs it."""
-    run_id = await bench.open("hi")
-    bench.restart()
-    bench.store.is_away = True
-    with pytest.raises(LogUnavailableError):
-        await bench.signal(run_id)
-    assert bench.agent.seen == []
-    bench.store.is_away = False
-
-    await bench.signal(run_id)
-
-    assert bench.places() == [run_id]
 
 
 @pytest.mark.behaviour("orchestrations.run-id-reused")
 @pytest.mark.parametrize("has_ended", [True, False])
 @pytest.mark.parametrize("by_signal", [True, False])
 async def test_a_known_run_id_with_another_request_is_refused(
-    bench: Bench, caplog: pytest.LogCaptureFixture, by_signal: bool, has_ended: bool
+    app: AppProcess, caplog: pytest.LogCaptureFixture, by_signal: bool, has_ended: bool
 ) -> None:
     """At once, whether that run has ended or waits; a signal has nobody who is told but the log."""
-    first = {"message": "hi", "run_id": "r-1"}
-    opened = None if has_ended else await bench.open("elsewhere", "r-1")
     if has_ended:
-        await bench.deliver(first, signal=False)
-    kinds, state = await bench.kinds("r-1"), bench.state
+        await app.operate({"message": "hi", "run_id": "r-1"}, is_signal=False)
+    else:
+        await app.open("hi", "r-1")
+    before = await app.kinds(), app.entries()
 
-    result = await bench.deliver({"message": "other", "run_id": "r-1"}, signal=by_signal)
+    result = await app.operate({"message": "other", "run_id": "r-1"}, is_signal=by_signal)
 
-    lines = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    lines = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     if by_signal:
         assert (result, len(lines)) == (None, 1)
-        assert all(named in lines[0] for named in ("Joker", "thread t ", "r-1", "run_id_reused"))
+        assert all(named in lines[0] for named in ("Echo", "thread t1 ", "r-1", "run_id_reused"))
     else:
         assert (result["status"], result["error"]["code"], lines) == ("failed", "run_id_reused", [])
-    assert (await bench.kinds("r-1"), bench.state) == (kinds, state)
-    assert (await bench.find_run("r-1")).accepted.request.message == ("hi" if opened is None else "elsewhere")
+    assert (await app.kinds(), app.entries()) == before
+    assert (await app.find_run("r-1")).accepted.request.message == "hi"
 
 
 @pytest.mark.behaviour("turn.duplicate-delivery")
-async def test_an_operation_that_names_no_run_begins_the_same_one_when_it_is_delivered_again(bench: Bench) -> None:
+async def test_an_operation_that_names_no_run_begins_the_same_one_when_it_is_delivered_again(app: AppProcess) -> None:
     """Named by the engine's id of it: its commit was lost, or its host. Another operation is another run."""
     operation = "dc1e8877-57c1-5c34-9762-94777fda926c"
     for commit in (False, True):
-        await bench.deliver({"message": "hi"}, commit=commit, operation_id=operation)
-    await bench.deliver({"message": "hi"})
+        await app.operate({"message": "hi"}, commit=commit, operation_id=operation)
+    await app.operate({"message": "hi"})
 
-    assert len(bench.agent.seen) == 2
-    assert bench.places()[0] == operation.replace("-", "")
-
-
-@pytest.mark.behaviour("orchestrations.repeated-episode")
-@pytest.mark.parametrize("changed", [{"message": "it is nine"}, {"orchestrationId": "two:0"}])
-async def test_a_call_of_an_episode_that_is_made_again_is_answered_from_its_run(
-    bench: Bench, changed: dict[str, str]
-) -> None:
-    """At another time, which the message holds; or by a sub-orchestration that was started twice, under two ids."""
-    call = {"message": "it is eight", "correlationId": "r-1", "orchestrationId": "one:0"}
-
-    first = await bench.deliver(call, signal=False)
-    second = await bench.deliver({**call, **changed}, signal=False)
-
-    assert first == second
-    assert bench.agent.seen == [["it is eight"]]
+    assert len(app.agent.turns) == 2
+    assert app.places()[0] == operation.replace("-", "")
 
 
 @pytest.mark.behaviour("turn.unreadable-state")
 @pytest.mark.parametrize("state", ["not json", "[]", '{"schemaVersion": "9.0.0", "data": {}}', '{"data": {}}'])
-async def test_a_conversation_that_cannot_be_read_stays_byte_for_byte(bench: Bench, state: str) -> None:
+async def test_a_conversation_that_cannot_be_read_stays_byte_for_byte(app: AppProcess, state: str) -> None:
     """The run fails and says why; the agent is not run on half a conversation."""
-    bench.state = state
+    app.cluster.engine.documents[INSTANCE] = state
 
-    run_id = await bench.run("hi")
+    ending = await app.terminal(await app.run("hi"))
 
-    ending = await bench.terminal(run_id)
     assert isinstance(ending, Failed)
-    assert (ending.code, ending.detail.partition(":")[0]) == (
-        "unreadable_state",
-        "The stored conversation cannot be read",
-    )
-    assert bench.state == state
-    assert bench.agent.seen == []
+    assert ending.code == "unreadable_state"
+    assert ending.detail.startswith("The stored conversation cannot be read:")
+    assert (app.cluster.engine.documents[INSTANCE], app.agent.turns) == (state, [])
 
 
 @pytest.mark.behaviour("turn.never-raises")
@@ -189,120 +114,51 @@ async def test_a_conversation_that_cannot_be_read_stays_byte_for_byte(bench: Ben
         ("run", {"message": "hi", "run_id": "a/b"}, "'a/b' is not valid"),
         ("run", {"message": "hi", "run_id": 7}, "'7' is not valid"),
         ("run", {"message": "hi", "orchestrationId": 7}, "'orchestrationId'"),
+        ("reset", {"position": "7"}, "The operation 'reset' takes an object with"),
+        ("delete", {"logged": 1}, "The operation 'delete' takes an object with"),
+        ("delete", None, "The operation 'delete' takes an object with"),
     ],
 )
 async def test_an_operation_that_cannot_be_done_is_refused_by_a_sentence(
-    bench: Bench, name: str, value: object, says: str
+    app: AppProcess, name: str, value: object, says: str
 ) -> None:
     """The batch is answered, the state stays, the agent rests."""
-    result = await bench.deliver(value, name=name, signal=False)
+    result = await app.operate(value, name, is_signal=False)
 
     assert says in result["refused"]
-    assert (bench.state, bench.agent.seen) == (None, [])
+    assert (app.entries(), app.agent.turns) == ([], [])
 
 
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-ORDERS = JSON_VALUES | st.fixed_dictionaries(
-    {},
-    optional={
-        "message": JSON_VALUES,
-        "run_id": JSON_VALUES,
-        "correlationId": JSON_VALUES,
-        "orchestrationId": JSON_VALUES,
-        "logged": JSON_VALUES,
-    },
-)
+class Halving(EchoAgent):
+    """Says half of a character last."""
 
-
-@pytest.mark.slow
-@pytest.mark.behaviour("turn.never-raises")
-@limits(
-    max_examples=repeated(150, exploring=1500),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(name=st.sampled_from(["run", "RUN", "reset", ""]) | st.text(), value=ORDERS, raw=st.none() | st.text())
-def test_whatever_json_comes_the_batch_is_answered(name: str, value: object, raw: str | None) -> None:
-    """Any value doubly encoded, and any text in its place: one result, and a state that the next turn reads."""
-    answered = asyncio.run(one_answer(name, json.dumps(json.dumps(value)) if raw is None else raw))
-
-    assert len(answered["results"]) == 1
-    json.loads(answered["results"][0]["result"])
-
-
-async def one_answer(name: str, text: str) -> dict[str, Any]:
-    """Return the answer to a batch of one operation with this input text."""
-    bench = Bench()
-    operation = {"name": name, "input": text, "isSignal": False, "id": "1"}
-    payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": False, "state": None, "batch": [operation]}
-    try:
-        return dict(json.loads(await bench.entity.handle(json.dumps(payload))))
-    finally:
-        bench.loop.close()
+    async def _answer(self, texts: list[str]) -> AgentResponse[None]:
+        return AgentResponse(messages=[Message("assistant", [Content.from_text(texts[-1] + "\ud83d")])])
 
 
 @pytest.mark.behaviour("turn.never-raises")
-@pytest.mark.parametrize("text", ["half of a pair: \ud83d", "\udc00"])
-async def test_an_answer_with_half_of_a_character_is_kept_with_its_replacement(bench: Bench, text: str) -> None:
+async def test_an_answer_with_half_of_a_character_is_kept_with_its_replacement() -> None:
     """In the log and in the document alike: no other reader takes a half."""
+    app = Cluster(Halving).process()
 
-    async def speak(requested: str) -> AgentResponse[Any]:
-        return AgentResponse(messages=[Message("assistant", [Content.from_text(text)])])
+    ending = await app.terminal(await app.run("half of a pair: "))
 
-    bench.agent.work = speak
-    run_id = await bench.run("hi")
-
-    ending = await bench.terminal(run_id)
     assert isinstance(ending, Completed)
-    assert ending.entry == bench.entries()[1]
-    assert bench.entries()[1]["messages"][0]["contents"][0]["text"] == text[:-1] + "\ufffd"
-
-
-@pytest.mark.behaviour("service.versions")
-async def test_a_thread_that_a_newer_version_works_on_is_left_to_it(bench: Bench) -> None:
-    """The delivery is given back, until it comes to a process of that version."""
-    run_id = await bench.open("hi")
-    known = await bench.store.head(ADDRESS)
-    assert known is not None
-    newer = StoredHead(known.position, "newer", known.payload.replace(b'"v":1', b'"v":99', 1))
-    await bench.store.append(ADDRESS, known, Append(newer))
-
-    with pytest.raises(NewerVersionError):
-        await bench.signal(run_id)
-
-    assert (bench.state, bench.agent.seen) == (None, [])
+    assert ending.entry == app.entries()[1]
+    assert app.entries()[1]["messages"][0]["contents"][0]["text"] == "half of a pair: \ufffd"
 
 
 @pytest.mark.behaviour("turn.store")
-async def test_a_document_is_stored_while_runs_of_its_thread_are_open(bench: Bench) -> None:
+async def test_a_document_is_stored_while_runs_of_its_thread_are_open(app: AppProcess) -> None:
     """The operation ends none of them, and is not kept waiting by one whose id is what anything is called."""
-    begun = await bench.run("one")
-    run_id = await bench.open("two", run_id="described")
-    described = await bench.services.log.execute(ADDRESS, DescribeThread(time.time(), 0, {"for": "a test"}))
+    begun = await app.run("one")
+    run_id = await app.open("two", run_id="described")
+    described = await app.log.execute(ADDRESS, DescribeThread(app.cluster.wall(), 0, {"for": "a test"}))
 
-    await bench.deliver({"position": described.head.described}, name="store")
+    await app.operate({"position": described.head.described}, "store")
 
-    mark = host_of(read(bench.state or "")).log_mark
+    mark = host_of(read(app.cluster.engine.documents[INSTANCE])).log_mark
     assert mark is not None
-    assert (mark.position, bench.places(), bench.agent.seen) == (described.head.position, [begun], [["one"]])
-    await bench.signal(run_id)
-    assert bench.places() == [begun, run_id]
-
-
-@pytest.mark.behaviour("hosting.one-store")
-async def test_a_run_that_the_log_does_not_have_is_warned_of(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """It was accepted in another store; nothing runs, and the document stays."""
-    await bench.run("hi")
-    state = bench.state
-
-    await bench.signal("accepted-elsewhere")
-
-    (line,) = [
-        record.getMessage() for record in caplog.records if "is not in this instance's log" in record.getMessage()
-    ]
-    assert line.startswith("Run accepted-elsewhere of thread t of agent joker ")
-    assert (len(bench.agent.seen), bench.state) == (1, state)
+    assert (mark.position, app.places(), app.agent.turns) == (described.head.position, [begun], [["one"]])
+    await app.deliver(run_id)
+    assert app.places() == [begun, run_id]

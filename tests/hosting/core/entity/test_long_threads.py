@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -116,22 +115,6 @@ async def test_whoever_reads_a_long_thread_cannot_tell_what_is_archived(thread: 
     assert received["size_bytes"] < 4096
     assert [entry["correlationId"] for entry in exported["data"]["conversationHistory"]] == runs
     assert host_of(read(json.dumps(exported))).archived.entries == 0
-
-
-@pytest.mark.behaviour("archive.one-conversation")
-async def test_readers_and_turns_at_once_see_one_conversation(thread: LongThread) -> None:
-    """While entries move, no page lacks one or has one twice."""
-
-    async def read_all() -> list[int]:
-        return positions(await thread.page(limit=200))
-
-    async def talk() -> None:
-        for number in range(10):
-            await thread.ask(f"later {number}")
-
-    *pages, _ = await asyncio.gather(*(read_all() for _ in range(20)), talk())
-
-    assert all(page == list(range(1, len(page) + 1)) for page in pages)
 
 
 @pytest.mark.behaviour("archive.tells-what-is-missing")

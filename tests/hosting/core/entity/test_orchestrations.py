@@ -1,8 +1,6 @@
 """The orchestrations of docs/guides/orchestrations.md, on the local host."""
 
 import asyncio
-import json
-import re
 from pathlib import Path
 
 import httpx
@@ -13,8 +11,9 @@ from tests.support.instances import GUARD_SECONDS, HOOKS, Instances
 from tests.support.orchestrations_app import make_page_app
 from tests.support.running_host import RunningHost
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 @pytest.mark.behaviour("orchestrations.conversation")
 async def test_runs_with_one_session_are_one_conversation(instances: Instances) -> None:
     """The second run's model sees the first; the thread is found over HTTP under the session's id."""
@@ -25,7 +24,6 @@ async def test_runs_with_one_session_are_one_conversation(instances: Instances) 
     assert [entry["type"] for entry in thread.json()["entries"]] == ["request", "response"] * 2
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("orchestrations.fan-out")
 async def test_runs_yielded_together_are_asked_before_either_answers_and_answer_in_order(instances: Instances) -> None:
     ended = await instances.result("ask_both", "what now?", "both")
@@ -35,26 +33,6 @@ async def test_runs_yielded_together_are_asked_before_either_answers_and_answer_
     assert messages == ["EventSent"] * 2 + ["EventRaised"] * 2
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("orchestrations.structured")
-@pytest.mark.parametrize(("is_spam", "output"), [(True, "dropped: lottery"), (False, "echo: Answer this mail.")])
-async def test_the_value_of_an_answer_decides(instances: Instances, is_spam: bool, output: str) -> None:
-    mail = "say " + json.dumps({"is_spam": is_spam, "reason": "lottery"})
-
-    assert await instances.result("judge_mail", mail, f"judge-{is_spam}") == ("Completed", output)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("orchestrations.structured")
-async def test_an_answer_that_does_not_fit_fails_the_orchestration(instances: Instances) -> None:
-    status, output = await instances.result("judge_mail", "say no json", "judge-unfit")
-
-    assert status == "Failed"
-    assert "Agent 'critic'" in output
-    assert "(invalid_output)" in output
-
-
-@pytest.mark.slow
 @pytest.mark.behaviour("orchestrations.person")
 @pytest.mark.parametrize(("approved", "output"), [(True, "echo: news"), (False, "rejected")])
 async def test_a_persons_answer_ends_the_wait(instances: Instances, approved: bool, output: str) -> None:
@@ -67,23 +45,27 @@ async def test_a_persons_answer_ends_the_wait(instances: Instances, approved: bo
     assert await instances.ended(name) == ("Completed", output)
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("orchestrations.person")
-async def test_when_nobody_answers_the_timer_does(instances: Instances) -> None:
-    order = {"topic": "news", "hours": 0.2 / 3600}
-
-    assert await instances.result("publish", order, "publish-late") == ("Completed", "nobody answered")
-
-
-@pytest.mark.slow
+@pytest.mark.behaviour("orchestrations.structured")
 @pytest.mark.behaviour("orchestrations.failed-run")
-async def test_a_failed_run_can_be_caught(instances: Instances) -> None:
-    ended = await instances.result("with_a_substitute", "fail", "substitute")
+@pytest.mark.parametrize(
+    ("name", "given", "output"),
+    [
+        ("publish", {"topic": "news", "hours": 0.2 / 3600}, "nobody answered"),
+        ("judge_mail", 'say {"is_spam": true, "reason": "lottery"}', "dropped: lottery"),
+        ("judge_mail", 'say {"is_spam": false, "reason": "lottery"}', "echo: Answer this mail."),
+        ("with_a_substitute", "fail", "writer failed: run_failed"),
+    ],
+    ids=["timer", "spam", "mail", "caught"],
+)
+async def test_a_timer_a_value_or_a_failed_run_that_is_caught_decides(
+    instances: Instances, name: str, given: object, output: str, request: pytest.FixtureRequest
+) -> None:
+    instance_id = f"decided-{request.node.callspec.id}"
 
-    assert ended == ("Completed", "writer failed: run_failed")
+    assert await instances.result(name, given, instance_id) == ("Completed", output)
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("orchestrations.failed-run")
 async def test_a_failed_run_left_alone_fails_the_orchestration_and_names_agent_run_and_cause(
     instances: Instances,
@@ -97,19 +79,6 @@ async def test_a_failed_run_left_alone_fails_the_orchestration_and_names_agent_r
     assert "The log has more at run" in output  # as on the local host, for its developer
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("retry.inside-the-run")
-async def test_an_orchestration_that_insists_tries_a_failed_run_again(instances: Instances) -> None:
-    """Two attempts more, as the run's record tells, and one run that failed."""
-    ended, output = await instances.result("insist", "fail", "insist")
-    run_id, thread_id = re.findall(r"run (\w+) on thread (\w+)", output)[0]
-    kept = await instances.http.get(f"/api/agents/writer/threads/{thread_id}/export")
-
-    assert ended == "Failed"
-    assert [(run["accepted"]["run_id"], run["attempts"]) for run in kept.json()["runs"]] == [(run_id, 3)]
-
-
-@pytest.mark.slow
 @pytest.mark.behaviour("orchestrations.conversation")
 async def test_a_session_of_an_id_goes_on_with_that_thread_and_a_run_without_one_is_alone(instances: Instances) -> None:
     """What was said over HTTP is remembered; an agent's name is read without case."""
@@ -120,7 +89,6 @@ async def test_a_session_of_an_id_goes_on_with_that_thread_and_a_run_without_one
     assert ended == ("Completed", ["hello | my name is Ada | recall", "recall"])
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("orchestrations.response")
 @pytest.mark.behaviour("orchestrations.run-id")
 async def test_a_run_gives_the_frameworks_response_and_is_found_over_http(instances: Instances) -> None:
@@ -135,25 +103,6 @@ async def test_a_run_gives_the_frameworks_response_and_is_found_over_http(instan
     assert (run.json()["status"], run.json()["response"]) == ("success", "[1, 2]")
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("orchestrations.failed-run")
-async def test_what_settings_do_not_allow_is_refused_by_the_entity(instances: Instances) -> None:
-    """With a code of its own and the entity's sentence."""
-    status, (code, detail) = await instances.result("speak_as", "system", "as-system")
-
-    assert (status, code) == ("Completed", "refused")
-    assert detail.startswith("The role 'system' is not allowed here.")
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("orchestrations.refused-at-the-call")
-async def test_an_agent_that_nobody_has_fails_the_orchestration_after_its_waits(instances: Instances) -> None:
-    status, output = await instances.result("call_nobody", None, "nobody")
-
-    assert status == "Failed"
-    assert "No agent 'nobody' is registered with the app. (unknown_agent)" in output
-
-
 THREAD = "/api/agents/writer/threads"
 CANARY = "canary-of-the-carried"
 
@@ -166,7 +115,6 @@ async def outcomes(instances: Instances, thread_id: str) -> dict[str, str]:
     return {instance["id"]: instance["outcome"] for instance in receipt["instances"]}
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("erasure.instances")
 async def test_finished_orchestrations_go_with_the_thread_and_others_stay(instances: Instances) -> None:
     """Those that called the agent on this thread, and the thread's own entity; no other."""
@@ -180,7 +128,6 @@ async def test_finished_orchestrations_go_with_the_thread_and_others_stay(instan
     assert (await instances.ended("bystander"))[0] == "Completed"
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("erasure.instances")
 async def test_an_orchestration_that_runs_is_listed_and_deleted_once_it_has_ended(instances: Instances) -> None:
     """It is left alone, and goes when somebody deletes the thread again."""
@@ -195,16 +142,6 @@ async def test_an_orchestration_that_runs_is_listed_and_deleted_once_it_has_ende
     assert (before["waiting"], ended, after["waiting"]) == ("running", ("Completed", "echo: hi"), "deleted")
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("erasure.instances")
-async def test_an_orchestration_that_this_hub_does_not_have_is_listed(instances: Instances) -> None:
-    await instances.result("carry", {"thread_id": "t-purged", "text": "hi", "waits": False}, "purged")
-    await instances.http.delete(f"{HOOKS}/instances/purged")
-
-    assert (await outcomes(instances, "t-purged"))["purged"] == "missing"
-
-
-@pytest.mark.slow
 @pytest.mark.behaviour("erasure.nothing-is-left")
 async def test_what_an_orchestration_carried_is_in_no_file_of_the_local_host(tmp_path: Path) -> None:
     """History, inputs, outputs, queues, logs; freed pages and write-ahead logs included."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, Never
 
 import pytest
@@ -22,15 +21,15 @@ from msgspec.structs import replace
 from pydantic import BaseModel, field_validator
 
 from hosting.core.entity.called_run import AgentCall, AgentRunError, ResultFormat, read_answer
-from hosting.core.entity.proxy import DurableAgent, DurableAgentSession
-from hosting.core.request.contents import Limits, limits_of
+from hosting.core.entity.proxy import DurableAgentSession
+from hosting.core.request.contents import limits_of
 from hosting.core.request.fields import carried_request
 from hosting.core.thread.messages import request_messages
-from hosting.errors import HostingError, InvalidFieldError
+from hosting.errors import HostingError
 from hosting.options import Retry
 from hosting.settings import read_settings
 from hosting.tools import current
-from tests.support.bench import Bench
+from tests.support.cluster.cluster import Cluster, EchoAgent
 from tests.support.context_reader import context_reader
 from tests.support.noted import noting_agent
 from tests.support.owned_app import OwnedApp
@@ -53,14 +52,10 @@ class City(BaseModel):
 
 
 class Callback(BaseModel):
-    """A format that has no schema."""
-
-    call: Any = None
-    then: type[Exception] | None = None
+    """A format whose schema is no JSON."""
 
     @classmethod
     def model_json_schema(cls, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """Return what is no JSON."""
         return {"default": {1, 2}}
 
 
@@ -135,6 +130,9 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
         ({"response_format": {"minimum": float("nan")}}, "response_format cannot be sent as JSON"),
         ({"response_format": {"type": "nothing"}}, "The schema in 'response_format'"),
         ({"response_format": City, "options": {"response_format": int}}, "response_format stands in options too"),
+        ({"context": {"a": object()}}, "context"),
+        ({"context": {"a": "x" * 20_000}}, "context"),
+        ({"metadata": {"a": []}}, "metadata"),
         ({"retry": 3}, "retry is a int. Give a hosting.options.Retry."),
         ({"busy": "interrupt"}, "busy is 'interrupt'. In an orchestration calls always wait"),
         ({"options": ["seed"]}, "options is a list. Give a dict of options."),
@@ -223,50 +221,42 @@ def with_tools() -> AgentResponse[Any]:
     )
 
 
+class Looking(EchoAgent):
+    """Answers with tools."""
+
+    async def _answer(self, texts: list[str]) -> AgentResponse[Any]:
+        return with_tools()
+
+
+@pytest.mark.moved_time
 @pytest.mark.behaviour("orchestrations.response")
 async def test_a_call_gives_the_whole_response_as_the_agent_gave_it() -> None:
     """Contents, names, usage, finish reason and properties; the ids are added."""
-    bench = Bench()
-
-    async def work(_: str) -> AgentResponse[Any]:
-        return with_tools()
-
-    bench.agent.work = work
-    result = await bench.deliver({"message": "hi", "correlationId": "run-1"}, signal=False)
+    called = {"message": "hi", "correlationId": "run-1"}
+    result = await Cluster(Looking).process().operate(called, thread_id="t", is_signal=False)
     given = read_answer(CALL, json.dumps(result)).to_dict()
 
     ids = {"run_id": "run-1", "thread_id": "t"}
     assert given == {**with_tools().to_dict(), "additional_properties": {"cost": 1, **ids}}
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("orchestrations.message")
-async def test_several_messages_of_one_call_are_one_request_of_the_conversation() -> None:
+async def test_several_messages_of_one_call_are_one_request_of_the_conversation(cluster: Cluster) -> None:
     """The agent is sent them in order; the next run sees them, and their entry holds each."""
-    bench = Bench()
-    output = [{"message": "one"}, {"message": "two", "contents": [{"$type": "text", "text": "three"}]}]
-    await bench.deliver({"message": "four", "earlier": output, "correlationId": "run-1"}, signal=False)
-    result = await bench.deliver({"message": "five", "correlationId": "run-2"}, signal=False)
+    app = cluster.process()
+    earlier = [{"message": "one"}, {"message": "two", "contents": [{"$type": "text", "text": "three"}]}]
+    await app.operate({"message": "four", "earlier": earlier, "correlationId": "run-1"}, is_signal=False)
+    result = await app.operate({"message": "five", "correlationId": "run-2"}, is_signal=False)
 
-    request = bench.entries()[0]
-    texts = [[content["text"] for content in message["contents"]] for message in request["messages"]]
+    texts = [[content["text"] for content in message["contents"]] for message in app.entries()[0]["messages"]]
     assert texts == [["one"], ["two", "three"], ["four"]]
-    assert bench.agent.seen == [["one", "two three", "four"], ["one", "two three", "four", "echo: four", "five"]]
+    assert app.agent.turns == [["one", "two three", "four"], ["one", "two three", "four", "echo: four", "five"]]
     assert result["message_count"] == 6
 
 
 @pytest.mark.behaviour("orchestrations.failed-run")
-@pytest.mark.parametrize(
-    "result",
-    [
-        None,
-        {"status": "success"},
-        "no json",
-        "[]",
-        '{"status": "success"}',
-        '{"entry": {}}',
-        '{"entry": {"$type": "x"}}',
-    ],
-)
+@pytest.mark.parametrize("result", [None, {"status": "success"}, "no json", "[]", '{"entry": {"$type": "x"}}'])
 def test_a_result_that_is_no_run_s_end_is_told_as_refused(result: Any) -> None:
     with pytest.raises(AgentRunError) as failed:
         read_answer(CALL, result)
@@ -277,44 +267,19 @@ def test_a_result_that_is_no_run_s_end_is_told_as_refused(result: Any) -> None:
 CONTEXT = {"tenant": "a"}
 
 
-class Noting:
-    """A caller that keeps what the proxy has it send."""
-
-    orchestration_id = "o-1"
-
-    def new_id(self) -> str:
-        """Return the same id each time."""
-        return "0" * 32
-
-    def call(self, call: AgentCall, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what would be sent, as the engine keeps it."""
-        return dict(json.loads(json.dumps(fields)))
-
-
-def limits() -> Limits:
-    """Return the limits of an entity of a plain app."""
-    return limits_of(None, read_settings({}))
-
-
 @pytest.mark.behaviour("context.carried")
-def test_an_orchestration_carries_them_in_its_call() -> None:
-    sent = DurableAgent("Clerk", "", Noting()).run(
-        "hello", context=CONTEXT, metadata={"ticket": 7}, thread_metadata={"team": "red", "old": None}
-    )
-    request = carried_request(sent, limits())
+def test_an_orchestration_carries_context_and_metadata_in_its_call() -> None:
+    agent, _ = noting_agent()
+    given: dict[str, Any] = {
+        "context": CONTEXT,
+        "metadata": {"ticket": 7},
+        "thread_metadata": {"team": "red", "old": None},
+    }
 
-    assert (request.context, request.metadata) == (CONTEXT, {"ticket": 7})
-    assert request.thread_metadata == {"team": "red", "old": None}
-    assert not DurableAgent("Clerk", "", Noting()).run("hello").keys() & {"context", "metadata", "thread_metadata"}
+    request = carried_request(agent.run("hello", **given).fields, LIMITS)
 
-
-@pytest.mark.behaviour("context.carried")
-@pytest.mark.parametrize(
-    "wrong", [{"context": {"a": object()}}, {"context": {"a": "x" * 20_000}}, {"metadata": {"a": []}}]
-)
-def test_a_wrong_one_is_refused_where_the_call_is_made(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidFieldError):
-        DurableAgent("Clerk", "", Noting()).run("hello", **wrong)
+    assert {name: getattr(request, name) for name in given} == given
+    assert not agent.run("hello").fields.keys() & given.keys()
 
 
 @pytest.mark.behaviour("context.carried")

@@ -4,102 +4,71 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from hosting.core.entity.batch import Batch, Done, Operation
+from hosting.core.entity.batch import Batch, Operation
 from hosting.core.entity.thread_entity import UnfinishedError
 from hosting.core.hooks import Signal
 from hosting.core.thread.commands import ClaimRun, ClaimTerms
-from tests.support.bench import ADDRESS, Bench
+from tests.support.cluster.cluster import ADDRESS, THREAD, AppProcess, Cluster
 
-GUARD_SECONDS = 5.0
+pytestmark = pytest.mark.moved_time
 
 
-@pytest.fixture
-async def bench() -> AsyncIterator[Bench]:
-    """A thread whose run `r1` another process holds, and whose run `r2` waits."""
-    bench = Bench()
+async def answered(app: AppProcess, value: Any, *, is_signal: bool = True) -> Any:
+    """Return the result of an operation `run` with this value."""
+    return (await app.entity.answer(Batch(THREAD, None, (Operation("run", value, is_signal),)))).results[0]
+
+
+async def drained(app: AppProcess, queued_seconds: Any) -> Any:
+    """Return how the operation for the run `r2`, which waits behind another process's `r1`, ends with its process."""
     for run_id in ("r1", "r2"):
-        await bench.open(run_id, run_id)
-    await bench.services.log.execute(
-        ADDRESS, ClaimRun(time.time(), ClaimTerms("elsewhere", "caller", 20.0, time.time() + 300))
-    )
-    yield bench
-    bench.loop.close()
-
-
-async def answered(bench: Bench, *values: Any, is_signal: bool = True) -> list[Any]:
-    """Return the results of a batch of operations `run` with these values."""
-    operations = tuple(Operation("run", value, is_signal) for value in values)
-    batch = Batch(ADDRESS.thread_id, bench.state, operations)
-    return (await asyncio.wait_for(bench.entity.answer(batch), GUARD_SECONDS)).results
+        await app.open(run_id, run_id)
+    now = app.cluster.wall()
+    await app.log.execute(ADDRESS, ClaimRun(now, ClaimTerms("elsewhere", "caller", 20.0, now + 300)))
+    order = {"run_id": "r2", "logged": True, "queued_seconds": queued_seconds}
+    operation = asyncio.ensure_future(answered(app, order))
+    await app.cluster.sleep(0.5)
+    await app.services.drain(0.0)
+    return await operation
 
 
 @pytest.mark.behaviour("service.leave")
-async def test_an_operation_that_watches_sends_itself_on_when_its_process_is_to_end(bench: Bench) -> None:
+@pytest.mark.behaviour("service.lost-runs")
+@pytest.mark.parametrize(
+    ("told", "seen"), [(7, 7), (-1, 0), (math.nan, 0), ("3600", 0)], ids=["waited", "negative", "nan", "a text"]
+)
+async def test_an_operation_that_watches_sends_itself_on_when_its_process_is_to_end(
+    app: AppProcess, told: Any, seen: int
+) -> None:
     """At once, with how long it saw its run wait, and what it was told of that by the operation before."""
-    operation = asyncio.ensure_future(answered(bench, {"run_id": "r2", "logged": True, "queued_seconds": 7}))
-    await asyncio.sleep(0)
+    [signal] = (await drained(app, told)).signals
 
-    await bench.services.drain(0.0)
-
-    [done] = await operation
-    [signal] = done.signals
     queued = signal.value.pop("queued_seconds")
-    assert signal == Signal("dafx-joker", "t", "run", {"run_id": "r2", "logged": True})
-    assert math.floor(queued) == 7
+    assert signal == Signal(*ADDRESS.entity, "run", {"run_id": "r2", "logged": True})
+    assert math.floor(queued) == seen
+    assert "cancel_requested" not in await app.kinds()
 
 
 @pytest.mark.behaviour("service.lost-runs")
-async def test_a_run_that_waited_for_too_long_over_many_operations_is_cancelled(bench: Bench) -> None:
-    operation = asyncio.ensure_future(answered(bench, {"run_id": "r2", "logged": True, "queued_seconds": 3600}))
-    while "cancel_requested" not in await bench.kinds("r2"):
-        await asyncio.wait((operation,), timeout=0.01)
+async def test_a_run_that_waited_for_too_long_over_many_operations_is_cancelled(app: AppProcess) -> None:
+    await drained(app, 3600)
 
-    await bench.services.drain(0.0)
-
-    assert isinstance((await operation)[0], Done)
-
-
-@pytest.mark.behaviour("service.lost-runs")
-@pytest.mark.parametrize("queued", [-1, math.nan, "3600"])
-async def test_a_waiting_time_that_is_none_counts_for_nothing(bench: Bench, queued: Any) -> None:
-    operation = asyncio.ensure_future(answered(bench, {"run_id": "r2", "logged": True, "queued_seconds": queued}))
-    await asyncio.sleep(0.01)
-
-    await bench.services.drain(0.0)
-
-    [done] = await operation
-    assert done.signals[0].value["queued_seconds"] < 5
-    assert await bench.kinds("r2") == ["accepted"]
-
-
-@pytest.mark.behaviour("service.leave")
-async def test_a_call_is_delivered_again_when_its_process_is_to_end(bench: Bench) -> None:
-    order = {"message": "hi", "correlationId": "r3"}
-    operation = asyncio.ensure_future(answered(bench, order, is_signal=False))
-    await asyncio.sleep(0.01)
-
-    await bench.services.drain(0.0)
-
-    with pytest.raises(UnfinishedError):
-        await operation
+    assert (await app.kinds())[-1] == "cancel_requested"
 
 
 @pytest.mark.behaviour("hosting.run-limit-per-agent")
 async def test_an_entity_begins_no_run_that_its_function_has_no_time_for() -> None:
     """It sends itself on at once, and a call is delivered again; the agent is not run."""
-    bench = Bench(environ={"AGENT_RUN_TIMEOUT_SECONDS": "10"}, working_seconds=9.0)
-    run_id = await bench.open()
+    app = Cluster(settings={"AGENT_RUN_TIMEOUT_SECONDS": "10"}).process()
+    app.services.working_seconds = 9.0
+    run_id = await app.open()
 
-    [done] = await answered(bench, {"run_id": run_id, "logged": True})
+    done = await answered(app, {"run_id": run_id, "logged": True})
     with pytest.raises(UnfinishedError):
-        await answered(bench, {"message": "hi"}, is_signal=False)
-    bench.loop.close()
+        await answered(app, {"message": "hi"}, is_signal=False)
 
     assert [signal.value["run_id"] for signal in done.signals] == [run_id]
-    assert bench.agent.seen == []
+    assert app.agent.turns == []

@@ -82,48 +82,6 @@ def test_threads_under_ids_that_only_their_package_gives_are_listed_continued_an
     assert back == ["I am ada@example.com | recall | recall", "recall"]
 
 
-@pytest.mark.behaviour("hosting.names-with-blanks")
-def test_an_agent_whose_name_has_a_blank_keeps_its_route_and_its_threads(hub: TaskHub, tmp_path: Path) -> None:
-    """Under both apps, with every URL that ours answers with."""
-    agent = "/api/agents/Weather%20Agent"
-    theirs = named_app(tmp_path, "from agent_framework_azurefunctions import AgentFunctionApp")
-    ours = named_app(tmp_path, "from hosting.app import AgentFunctionApp", ", enable_mcp_tool_trigger=True")
-    with hub.under(theirs) as client:
-        before = client.post(f"{agent}/run", json={"message": "my name is Ada", "thread_id": "t"})
-    with hub.under(ours) as client:
-        begun = client.post(f"{agent}/run", json={"message": "recall", "thread_id": "t", "wait_for_response": False})
-        ended = client.get(begun.headers["location"])
-        while ended.status_code == 202:
-            ended = client.get(begun.headers["location"])
-        listed = client.get("/api/agents").json()["agents"][0]
-        threads = client.get(listed["threads_url"]).json()["threads"]
-        newest = client.get(listed["threads_url"], params={"sort": "changed"}).json()["threads"]
-        document = client.get("/api/openapi.json").json()
-        tools = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-        named = client.post(
-            "/runtime/webhooks/mcp", json=tools, headers={"accept": "application/json, text/event-stream"}
-        )
-    with hub.under(theirs) as client:
-        back = client.post(f"{agent}/run", json={"message": "recall", "thread_id": "t"})
-
-    assert before.json()["response"] == "echo: my name is Ada"
-    assert ended.json()["response"] == "my name is Ada | recall"
-    assert back.json()["response"] == "my name is Ada | recall | recall"
-    assert (listed["name"], listed["mcp_tool"]) == ("Weather Agent", "Weather_Agent")
-    assert [one["thread_id"] for one in (*threads, *newest)] == ["t", "t"]
-    assert "/agents/Weather%20Agent/run" in document["paths"]
-    assert '"name":"Weather_Agent"' in named.text
-
-
-def named_app(folder: Path, line: str, more: str = "") -> Path:
-    """Return a folder with the app of one agent, under this import."""
-    made = folder / line.split()[1]
-    made.mkdir()
-    app = f"app = AgentFunctionApp(agents=[scripted_agent('Weather Agent')]{more})"
-    (made / "function_app.py").write_text(f"from scripted import scripted_agent\n{line}\n\n{app}\n", encoding="utf-8")
-    return made
-
-
 def said(client: httpx.Client, thread_id: str) -> list[str]:
     """Return the texts of a thread as our app shows them."""
     entries = client.get(f"/api/agents/Joker/threads/{thread_id}/messages").json()["entries"]

@@ -14,55 +14,48 @@ CITY = {
 }
 ANY = {"type": "object", "title": "An answer"}
 NAMED = {"type": "json_schema", "json_schema": {"name": "x", "description": "An x.", "strict": False, "schema": ANY}}
+NOT_STRICT = "The answer is not one strict JSON value, as response_format wants it."
 WRAPPED = {"type": "json_schema", "json_schema": {"name": "city", "schema": CITY, "strict": True}}
 
 
 @pytest.mark.behaviour("http.value")
-@pytest.mark.parametrize("wanted", [CITY, WRAPPED, {"type": "json_object"}], ids=["bare", "OpenAI's", "any object"])
-@pytest.mark.parametrize("name", ["response_format", "responseFormat"])
-async def test_an_answer_in_the_wanted_format_comes_with_its_value(
-    direct: Api, name: str, wanted: dict[str, Any]
-) -> None:
+async def test_an_answer_in_the_wanted_format_comes_with_its_value(direct: Api) -> None:
     """Parsed, beside the text as the model wrote it; the status route has the same."""
-    answer = await direct.ask('say {"city": "Paris",  "degrees": [21.5, 1e2]}', **{name: wanted})
+    wanted = [("response_format", CITY), ("responseFormat", WRAPPED), ("response_format", {"type": "json_object"})]
+    for name, form in wanted:
+        answer = await direct.ask('say {"city": "Paris",  "degrees": [21.5, 1e2]}', **{name: form})
 
-    body = answer.json()
-    assert (answer.status_code, body["value"]) == (200, {"city": "Paris", "degrees": [21.5, 100.0]})
-    assert body["response"] == '{"city": "Paris",  "degrees": [21.5, 1e2]}'
-    status = await direct.http.get(f"/api/agents/Joker/threads/{body['thread_id']}/runs/{body['run_id']}")
-    assert status.json() == body
+        body = answer.json()
+        assert (answer.status_code, body["value"]) == (200, {"city": "Paris", "degrees": [21.5, 100.0]})
+        assert body["response"] == '{"city": "Paris",  "degrees": [21.5, 1e2]}'
+        status = await direct.http.get(f"/api/agents/Joker/threads/{body['thread_id']}/runs/{body['run_id']}")
+        assert status.json() == body
 
 
 @pytest.mark.behaviour("http.value")
-@pytest.mark.parametrize("value", [None, False, 0, "", [], {"$python": "bytes", "value": "aGk="}, {"a": None}])
-async def test_every_json_value_is_answered_as_it_is(direct: Api, value: Any) -> None:
+async def test_every_json_value_is_answered_as_it_is(direct: Api) -> None:
     """Also one that says nothing, and one that resembles a mark of the stored conversation."""
-    answer = (await direct.ask(f"say {json.dumps(value)}", response_format={})).json()
+    values: list[Any] = [None, False, 0, "", [], {"$python": "bytes", "value": "aGk="}, {"a": None}]
+    for value in values:
+        answer = (await direct.ask(f"say {json.dumps(value)}", response_format={})).json()
 
-    assert (value, type(answer["value"])) == (answer["value"], type(value))
+        assert (value, type(answer["value"])) == (answer["value"], type(value))
 
 
 @pytest.mark.behaviour("http.value")
-@pytest.mark.parametrize("fields", [{}, {"response_format": {"type": "text"}}, {"response_format": None}])
-async def test_without_a_format_there_is_no_value(direct: Api, fields: dict[str, Any]) -> None:
-    assert "value" not in (await direct.ask('say {"city": "Paris"}', **fields)).json()
+async def test_without_a_format_there_is_no_value(direct: Api) -> None:
+    for fields in ({}, {"response_format": {"type": "text"}}, {"response_format": None}):
+        assert "value" not in (await direct.ask('say {"city": "Paris"}', **fields)).json()
 
 
 @pytest.mark.behaviour("http.format-reaches-the-model")
-@pytest.mark.parametrize(
-    ("wanted", "sent"),
-    [
-        (ANY, {"type": "json_schema", "json_schema": {"name": "response", "schema": ANY}}),
-        (NAMED, NAMED),
-        ({"type": "json_object"}, {"type": "json_object"}),
-    ],
-    ids=["bare", "OpenAI's", "any object"],
-)
-async def test_the_model_gets_the_format_in_one_form(direct: Api, wanted: dict[str, Any], sent: dict[str, Any]) -> None:
+async def test_the_model_gets_the_format_in_one_form(direct: Api) -> None:
     """OpenAI's, whichever the caller used; `strict` is the caller's to ask for."""
-    answer = await direct.ask("formatted", response_format=wanted)
+    bare = {"type": "json_schema", "json_schema": {"name": "response", "schema": ANY}}
+    for wanted, sent in ((ANY, bare), (NAMED, NAMED), ({"type": "json_object"}, {"type": "json_object"})):
+        answer = await direct.ask("formatted", response_format=wanted)
 
-    assert answer.json()["value"] == {"format": sent}
+        assert answer.json()["value"] == {"format": sent}
 
 
 @pytest.mark.behaviour("http.format-is-recorded")
@@ -80,10 +73,10 @@ async def test_a_format_is_kept_with_the_request_and_its_value_with_the_answer(d
 @pytest.mark.parametrize(
     ("text", "wanted", "why"),
     [
-        ("Paris, a secret", CITY, "The answer is not one strict JSON value, as response_format wants it."),
-        ('{"city": NaN}', CITY, "The answer is not one strict JSON value, as response_format wants it."),
-        ('{"a": 1, "a": 2}', CITY, "The answer is not one strict JSON value, as response_format wants it."),
-        ("", CITY, "The answer is not one strict JSON value, as response_format wants it."),
+        ("Paris, a secret", CITY, NOT_STRICT),
+        ('{"city": NaN}', CITY, NOT_STRICT),
+        ('{"a": 1, "a": 2}', CITY, NOT_STRICT),
+        ("", CITY, NOT_STRICT),
         ('{"secret": 1}', CITY, "at $ the rule 'required' is broken."),
         ('{"city": "Paris", "degrees": [1, -91]}', CITY, "at $.degrees[1] the rule 'minimum' is broken."),
         ('{"secret": 1}', {"additionalProperties": {"type": "string"}}, "at $.* the rule 'type' is broken."),

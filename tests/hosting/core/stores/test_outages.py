@@ -25,8 +25,6 @@ from hosting.errors import AttachmentsUnavailableError, ConfigurationError, Host
 from hosting.names import Address
 from hosting.settings import read_settings
 from hosting.store_choice import choose_stores
-from tests.support.bench import CountingAgent
-from tests.support.made_app import MEMORY, app_of, ask, served
 
 ADDRESS = Address.of("Joker", "t")
 ALONE = {"AzureWebJobsScriptRoot": "app", "AZURE_FUNCTIONS_ENVIRONMENT": "Development"}
@@ -112,15 +110,6 @@ def test_a_foreign_file_is_left_as_it_was_and_a_folder_that_cannot_be_made_is_na
         ConfigurationError, match=rf"{tmp_path}/log\.sqlite/new/x\.sqlite cannot be opened: .*Not a directory"
     ):
         start(tmp_path, {"AGENT_ARCHIVE": "sqlite:log.sqlite/new/x.sqlite"})
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("hosting.stores-checked-at-start")
-def test_a_file_that_another_process_writes_just_now_is_no_reason_to_stop(tmp_path: Path) -> None:
-    start(tmp_path)
-    with contextlib.closing(sqlite3.connect(tmp_path / ".agents" / "log.sqlite", isolation_level=None)) as writer:
-        writer.execute("BEGIN IMMEDIATE")
-        start(tmp_path)
 
 
 @pytest.mark.behaviour("hosting.stores-checked-at-start")
@@ -241,23 +230,6 @@ async def test_reads_that_work_take_nothing_back_of_an_append_that_failed(log: L
     log.readiness.worked("append", "")
 
     assert (full, await log.is_ready(), log.reads) == (False, True, 0)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("http.readiness")
-async def test_an_append_that_failed_beside_the_log_is_the_answer_too(tmp_path: Path) -> None:
-    """What is too large for the log stands in the store of attachments, whose disk can be full alone."""
-    path, away = tmp_path / "attachments.sqlite", tmp_path / "away"
-    environ = {**MEMORY, "AGENT_ATTACHMENTS": f"sqlite:{path}"}
-    async with served(app_of(CountingAgent(), environ=environ)) as (_, http):
-        first = await ask(http, "x" * 100_000)
-        path.rename(away)
-        refused, ready = await ask(http, "x" * 100_000), await http.get("/api/health/ready")
-        away.rename(path)
-        again, ready_again = await ask(http, "x" * 100_000), await http.get("/api/health/ready")
-
-    assert [first.status_code, again.status_code, ready_again.status_code] == [200, 200, 200]
-    assert [(one.status_code, one.json()["code"]) for one in (refused, ready)] == [(503, "log_unavailable")] * 2
 
 
 GUARD_SECONDS = 5.0

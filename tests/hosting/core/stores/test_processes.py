@@ -23,9 +23,6 @@ from hosting.core.stores.processes import MachineProcesses
 processes = MachineProcesses(Path(sys.argv[1]))
 print(processes.name, flush=True)
 sys.stdin.readline()
-processes.close()
-print("closed", flush=True)
-sys.stdin.readline()
 """
 
 
@@ -59,18 +56,6 @@ def test_a_process_is_gone_once_it_was_killed_and_not_while_it_is_stopped(log: P
 
     assert name
     assert seen == [False, False, True, True]
-
-
-def test_a_process_that_has_let_go_of_the_log_counts_as_gone(log: Path) -> None:
-    here = MachineProcesses(log)
-    with other_process(log) as (process, name):
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
-        process.stdout.readline()
-
-        assert here.is_gone(name)
 
 
 def test_what_this_process_is_lives_while_it_is_open(log: Path) -> None:

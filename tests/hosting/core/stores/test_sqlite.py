@@ -94,23 +94,16 @@ async def test_a_small_step_that_raises_fails_alone(file: Path, writer: StoreFil
     assert noted(file) == ["first", "second", "third"]
 
 
-NOTES = FileKind("a file of notes", "NOTES", "CREATE TABLE note (text TEXT)")
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="a file system without POSIX modes")
 def test_the_folder_that_is_made_for_a_file_is_closed_to_other_users(tmp_path: Path) -> None:
     """Conversations are in it; one that was there keeps its mode, which somebody chose."""
     chosen = tmp_path / "chosen"
     chosen.mkdir(mode=0o755)
     for folder in (tmp_path / "made", chosen):
-        NOTES.connect(folder / "notes.sqlite", "NORMAL").close()
+        WORDS.connect(folder / "words.sqlite", "NORMAL").close()
 
     modes = [stat.S_IMODE(folder.stat().st_mode) for folder in (tmp_path / "made", chosen)]
     assert modes == [0o700, 0o755]
-
-
-THREAD = ("hub", "joker.app~t1")
-GUARD_SECONDS = 5
 
 
 @pytest.mark.behaviour("log.watch")
@@ -119,6 +112,6 @@ async def test_a_watch_of_a_file_that_cannot_be_looked_at_ends(tmp_path: Path) -
     watchers = Watchers()
     looker = ChangePoller(tmp_path, watchers)
 
-    with watchers.watching(THREAD, 0) as watcher:
+    with watchers.watching(("hub", "joker.app~t1"), 0) as watcher:
         looker.start()
         assert not await asyncio.wait_for(watcher.woken_within(30), GUARD_SECONDS)

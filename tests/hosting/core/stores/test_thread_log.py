@@ -7,21 +7,19 @@ import asyncio
 import pytest
 
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
-from hosting.core.thread.commands import (
-    AttachToRun,
-    Change,
-    Command,
-)
+from hosting.core.thread.commands import AttachToRun, Change, Command
 from hosting.core.thread.head import Head
-from hosting.core.thread.rows import KeyRow
+from hosting.core.thread.rows import KeyRow, RunRow
 from hosting.core.thread_log import MOST_READS, ThreadLog
-from hosting.errors import LogUnavailableError
+from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.ports import Clocks
+from tests.support.cluster.stores import ArmedObjects
 from tests.support.thread_stores import ArmedStore
 from tests.support.threads import NOW, accept, answered, end
 
 ADDRESS = Address.of("Helper", "t1")
+PLACE = StoreKey("hub.log", f"{ADDRESS.key}/0")
 
 FAR = 1e12
 """Seconds by the clock that counts sleep, after years of it."""
@@ -33,7 +31,7 @@ class Desk:
     def __init__(self, **members: float | int) -> None:
         shared = MemoryThreadStore("hub")
         self.store = ArmedStore(shared)
-        self.attachments = MemoryObjects()
+        self.attachments = ArmedObjects(MemoryObjects(), AttachmentsUnavailableError)
         self.now = 0.0
         clocks = Clocks(awake=lambda: self.now)
         self.log = ThreadLog(self.store, self.attachments, "hub", clocks=clocks, **members)  # type: ignore[arg-type]
@@ -148,15 +146,19 @@ async def test_a_read_that_fails_is_tried_again(desk: Desk) -> None:
 
 
 @pytest.mark.behaviour("log.reads-again")
-async def test_a_read_is_not_tried_again_for_longer_than_its_patience() -> None:
-    """A store that asks to be left alone for longer has that told to whoever asked."""
+@pytest.mark.behaviour("http.retry-after")
+async def test_a_store_that_asks_to_be_left_alone_for_longer_than_its_patience_has_that_told() -> None:
+    """To whoever reads or appends, with the time that it said."""
     desk = Desk(patience_seconds=0.0)
     desk.store.failing_reads = 1
-
     with pytest.raises(LogUnavailableError):
         await desk.log.head(ADDRESS)
-
     assert desk.store.calls == {"head": 1}
+
+    desk.store.fails = ["throttled"]
+    with pytest.raises(LogUnavailableError) as refused:
+        await desk.log.execute(ADDRESS, accept("r1"))
+    assert refused.value.retry_after_seconds == 0.01
 
 
 @pytest.mark.behaviour("log.unknown")
@@ -184,31 +186,40 @@ async def test_an_event_of_two_million_bytes_stands_in_the_log_by_reference(desk
     (_, completed) = (await desk.other.events(ADDRESS, 2))[0]
 
     assert completed.entry["messages"][0]["contents"][0]["text"] == words  # type: ignore[union-attr]
-    assert len(sorted(await desk.attachments.names(StoreKey("hub.log", f"{ADDRESS.key}/0")))) == 1
+    assert len(sorted(await desk.attachments.names(PLACE))) == 1
 
 
 @pytest.mark.behaviour("erasure.unused-uploads")
 async def test_what_an_append_refers_to_is_put_again_where_the_machine_slept_since(desk: Desk) -> None:
     """The sweep took it for left over meanwhile; the append that goes on refers to something all the same."""
-    place = StoreKey("hub.log", f"{ADDRESS.key}/0")
 
     async def sleep_and_sweep() -> None:
         desk.now = FAR
-        await desk.attachments.erase(place)
+        await desk.attachments.erase(PLACE)
 
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
     desk.store.before_append, desk.store.fails = sleep_and_sweep, ["lost"]
     await desk.log.execute(ADDRESS, answered("r1", "word " * 20_000))
 
     assert await desk.kinds() == ["accepted", "claimed", "completed"]
-    assert len(sorted(await desk.attachments.names(place))) == 1
+    assert len(sorted(await desk.attachments.names(PLACE))) == 1
 
 
 @pytest.mark.behaviour("log.large")
-async def test_an_event_whose_bytes_are_gone_is_no_empty_one(desk: Desk) -> None:
+async def test_a_store_of_large_events_that_is_away_or_lost_them_is_a_log_that_is_away() -> None:
+    """For an append and for a reader; nothing is appended that could not be read, and no event is an empty one."""
+    desk, large = Desk(patience_seconds=0.1), answered("r1", "word " * 20_000)
     await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await desk.log.execute(ADDRESS, answered("r1", "word " * 20_000))
-    await desk.attachments.erase(StoreKey("hub.log", f"{ADDRESS.key}/0"))
+    desk.attachments.is_away = True
+    with pytest.raises(LogUnavailableError):
+        await desk.log.execute(ADDRESS, large)
+    desk.attachments.is_away = False
+    await desk.log.execute(ADDRESS, large)
+    desk.attachments.is_away = True
+    with pytest.raises(LogUnavailableError):
+        await desk.log.events(ADDRESS, 0)
+    desk.attachments.is_away = False
+    await desk.attachments.erase(PLACE)
 
     with pytest.raises(LogUnavailableError):
         await desk.log.events(ADDRESS, 0)
@@ -229,29 +240,6 @@ async def test_what_a_process_remembers_is_bounded_in_bytes() -> None:
     assert 0 < desk.store.calls["head"] < 10
 
 
-@pytest.mark.behaviour("http.retry-after")
-async def test_a_store_that_throttles_for_longer_than_anybody_waits_says_for_how_long() -> None:
-    desk = Desk(patience_seconds=0.0)
-    desk.store.fails = ["throttled"]
-
-    with pytest.raises(LogUnavailableError) as refused:
-        await desk.log.execute(ADDRESS, accept("r1"))
-
-    assert refused.value.retry_after_seconds == 0.01
-
-
-@pytest.mark.behaviour("log.ask")
-async def test_events_that_a_process_appended_itself_are_not_read_again(desk: Desk) -> None:
-    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
-    await desk.log.execute(ADDRESS, end("r1"))
-    desk.store.calls.clear()
-
-    events = await desk.log.events(ADDRESS, 1, await desk.log.head(ADDRESS))
-
-    assert desk.store.calls == {"head": 1}
-    assert events == await desk.other.events(ADDRESS, 1)
-
-
 @pytest.mark.behaviour("log.ask")
 async def test_events_are_those_up_to_the_head_that_is_given(desk: Desk) -> None:
     """Whatever this process has appended since that was read."""
@@ -262,3 +250,48 @@ async def test_events_are_those_up_to_the_head_that_is_given(desk: Desk) -> None
     events = await desk.log.events(ADDRESS, 0, read)
 
     assert [event.kind for _, event in events] == ["accepted", "claimed"]
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_a_command_that_overlooks_a_row_is_refused_and_not_tried_for_ever(desk: Desk) -> None:
+    """The row stays there, and so does the head: no other outcome would ever come."""
+    await desk.log.execute(ADDRESS, accept("r1"), is_new=True)
+    desk.store.calls.clear()
+
+    with pytest.raises(ValueError, match="AcceptRun was decided without an existing row"):
+        await asyncio.wait_for(desk.log.execute(ADDRESS, accept("r1")), 5)
+
+    assert desk.store.calls == {"append": 1}
+
+
+@pytest.mark.behaviour("log.unknown")
+async def test_a_run_whose_opening_was_not_told_of_is_opened_once_by_who_asks_again() -> None:
+    desk = Desk(patience_seconds=0.0)
+    desk.store.fails = ["answer lost"]
+    with pytest.raises(LogUnavailableError):
+        await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+
+    async def refresh(known: Head) -> Command:
+        return accept("r1", claimed=True, known=await desk.log.row(ADDRESS, RunRow, "r1", known))
+
+    decided = await desk.log.execute(ADDRESS, accept("r1", claimed=True), refresh)
+
+    assert [run.id for run in decided.head.runs] == ["r1"]
+    assert await desk.kinds() == ["accepted", "claimed", "attached"]
+
+
+@pytest.mark.behaviour("log.ask")
+@pytest.mark.parametrize(("call", "opened"), [("head", ["r1", "r3"]), ("append", ["r1", "r2", "r3"])])
+async def test_who_leaves_in_the_middle_of_a_command_keeps_nobody_from_the_thread(
+    desk: Desk, call: str, opened: list[str]
+) -> None:
+    await desk.other.execute(ADDRESS, accept("r1"), is_new=True)
+
+    asking = asyncio.ensure_future(desk.log.execute(ADDRESS, accept("r2")))
+    async with desk.store.holding(call):
+        asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+    decided = await desk.log.execute(ADDRESS, accept("r3"))
+    assert [run.id for run in decided.head.runs] == opened

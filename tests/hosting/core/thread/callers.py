@@ -26,10 +26,7 @@ class Callers:
         """Iterate over what may happen next to a request or a process."""
         for number, stage in enumerate(state.requests):
             request = self._world.requests[number]
-            if stage == NEW and request.key and self._world.rows_first:
-                read = state.at(number, Stage("read", key_row=state.row(request.key)))
-                yield f"{request} reads the row of its key", read, False, None
-            elif stage.name in ("new", "read"):
+            if stage == NEW:
                 yield from self._begin(state, number, request)
             elif stage.name == "signal":
                 yield from self._signal(state, number, request, stage)
@@ -55,18 +52,14 @@ class Callers:
             yield f"a sweep signals for {signal.run}", state.signalling(signal), True, None
 
     def _begin(self, state: State, number: int, request: Request) -> Iterator[Step]:
-        began = state.requests[number]
-        is_fair, decided = began != NEW, self._decided(state, request, began)
+        decided = self._decided(state, request)
         if decided is None:
             return
         if decided.kind is not Change:
             behind, row = self._behind(state, number, request, decided), state.row(request.key or "")
             is_known = row is not None and row.run and row.epoch == self._world.decide.heads[state.head].epoch
             broken = "a repeat of a key is refused" if decided.kind is Refused and is_known else None
-            yield f"{request}: {decided.refusal or 'nothing to append'}", behind, is_fair, broken
-            return
-        if is_fair and any(is_new and state.row(name) is not None for name, is_new, _ in decided.rows):
-            yield f"{request} meets a conflict and begins again", state.at(number, NEW), True, None
+            yield f"{request}: {decided.refusal or 'nothing to append'}", behind, False, broken
             return
         appended, broken = self._world.append(state, decided)
         if request.asks == "give up" and _is_alive(state):
@@ -76,19 +69,18 @@ class Callers:
         owned = appended.history.token
         holder = Holder(request.process, decided.run, owned, signalled=False)
         is_claimed = owned != state.history.token and owned.startswith(f"{request.process}.")
-        yield f"{request} appends {kinds}", behind.holding(holder) if is_claimed else behind, is_fair, broken
+        yield f"{request} appends {kinds}", behind.holding(holder) if is_claimed else behind, False, broken
         if state.faults.lost_answers and decided.signal:
             stage = behind.requests[number]._replace(name="unsure")
             unsure = holder._replace(at="unsure:go", lapsed=True)
             lost = (behind.holding(unsure) if is_claimed else behind).at(number, stage).suffering("lost_answers")
             yield f"{request} appends {kinds}, and the answer is lost", lost, False, broken
 
-    def _decided(self, state: State, request: Request, began: Stage) -> Decided | None:
+    def _decided(self, state: State, request: Request) -> Decided | None:
         """Return what is decided on a request, or None while there is nothing yet that it could be about."""
         decide, owner = self._world.decide, request.process if request.waits else ""
         if request.asks == "open":
-            row = state.row(request.key or "") if began == NEW else began.key_row
-            key = (request.key, row) if request.key else None
+            key = (request.key, state.row(request.key)) if request.key else None
             return decide(state.head, "accept", request.run, owner, state.row(request.run), key, request.busy)
         if request.asks == "answer":
             row = state.row(request.approval)

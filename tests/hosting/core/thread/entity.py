@@ -152,7 +152,7 @@ class Entity:
     def _commit(self, state: State, execution: Execution) -> Step:
         """Commit the document; the engine refuses one that another was committed beside."""
         given, broken = execution.given, None
-        if self._world.refuses and given != state.document:
+        if given != state.document:
             again = self._over(state, execution, again=not execution.orphan)
             return f"{execution.name}: its document is refused", again, True, None
         document = given

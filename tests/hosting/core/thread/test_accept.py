@@ -72,14 +72,6 @@ def test_a_run_whose_caller_waits_is_accepted_and_claimed_with_its_key_in_one_ap
 
 
 @pytest.mark.behaviour("thread.accept")
-def test_a_run_behind_another_is_accepted_and_not_claimed() -> None:
-    thread = after(WORKS, accept("r2", claimed=True))
-
-    assert thread.last(1) == [("accepted", "r2")]
-    assert thread.head.is_held_by("token-r1")
-
-
-@pytest.mark.behaviour("thread.accept")
 @pytest.mark.behaviour("thread.keys")
 @pytest.mark.behaviour("thread.delete")
 @pytest.mark.behaviour("thread.approvals")
@@ -115,14 +107,6 @@ def test_a_repeated_key_attaches_to_its_open_run() -> None:
 
     assert isinstance(outcome, Change)
     assert (thread.last(1), outcome.run_id, outcome.signal) == ([("attached", "r1")], "r1", True)
-
-
-@pytest.mark.behaviour("thread.keys")
-def test_a_key_that_a_failed_signal_freed_begins_a_run() -> None:
-    outcome = after().do(accept("r2", key="k", key_row=KeyRow(epoch=0, run_id=None, fingerprint="another")))
-
-    assert isinstance(outcome, Change)
-    assert outcome.rows[1].is_new is False
 
 
 @pytest.mark.behaviour("thread.busy-rejects")

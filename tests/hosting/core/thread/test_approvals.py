@@ -43,10 +43,7 @@ def decided_by(resumed: str, decision: Decision) -> ApprovalRow:
 
 def waiting(*approvals: str) -> Thread:
     """Return a thread whose run `r1` asked for these approvals."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(end("r1", *approvals, expires_at=NOW + 60))
-    return thread
+    return after(accept("r1", claimed=True), end("r1", *approvals, expires_at=NOW + 60))
 
 
 def answer(

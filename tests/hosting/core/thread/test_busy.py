@@ -1,7 +1,5 @@
 """A request whose thread has a run that has not ended: what becomes of it, and of that run."""
 
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
@@ -73,9 +71,7 @@ def test_a_run_that_works_is_told_in_the_append_that_accepts_the_next(policy: Bu
 @pytest.mark.parametrize("policy", TAKING_OVER)
 def test_runs_that_nobody_has_begun_end_at_once_and_the_next_is_claimed(policy: Busy) -> None:
     """All of it in one append: nothing is before the next one any more."""
-    thread = Thread()
-    thread.do(accept("r0"))
-    thread.do(accept("r1"))
+    thread = after(accept("r0"), accept("r1"))
 
     outcome = thread.do(busy(policy))
 
@@ -195,32 +191,18 @@ def test_what_a_run_said_without_a_stream_is_what_its_model_answered_so_far() ->
 
 
 @pytest.mark.behaviour("thread.busy-rolls-back")
-def test_a_late_answer_of_a_run_that_was_rolled_back_is_dropped() -> None:
-    """Whatever its holder makes of it, also one that asks for approvals."""
-    for answer in (answered("r1", "Done"), end("r1", "a1", "a2")):
-        thread = working()
-        speak(thread, "Once upon")
-        thread.do(busy("rollback"))
-
-        thread.do(answer)
-
-        assert (code_of(thread), thread.head.waiting) == ("run_rolled_back", None)
-        assert texts(thread) == ["Hello from r0", "Hi"]
-
-
-@pytest.mark.behaviour("thread.busy-rolls-back")
-def test_what_a_late_answer_used_counts_also_where_the_answer_is_dropped() -> None:
-    """Its model was called: a thread's budget is not spent twice by taking runs back."""
+@pytest.mark.parametrize("approvals", [(), ("a1", "a2")])
+def test_a_late_answer_of_a_run_that_was_rolled_back_is_dropped(approvals: tuple[str, ...]) -> None:
+    """Whatever its holder makes of it. What it used counts: no budget is spent twice by taking runs back."""
     thread = working()
-    late = answered("r1", "Done")
-    used = {"inputTokenCount": 30, "outputTokenCount": 10, "totalTokenCount": 40}
-    terminal = late.terminal.model_copy(update={"entry": {**late.terminal.entry, "usage": used}, "cost": 7})
+    speak(thread, "Once upon")
     thread.do(busy("rollback"))
+    used = {"inputTokenCount": 30, "outputTokenCount": 10, "totalTokenCount": 40}
+    entry = {**answered("r1", "Done").terminal.entry, "usage": used}
 
-    thread.do(replace(late, terminal=terminal))
+    thread.do(EndRun("token-r1", completed("r1", *approvals).model_copy(update={"entry": entry, "cost": 7})))
 
-    assert code_of(thread) == "run_rolled_back"
-    assert thread.head.used == (40, 7)
+    assert (code_of(thread), thread.head.waiting, thread.head.used) == ("run_rolled_back", None, (40, 7))
     assert texts(thread) == ["Hello from r0", "Hi"]
 
 
@@ -244,9 +226,7 @@ def test_nothing_of_a_run_that_was_rolled_back_stays_in_the_conversation() -> No
 @pytest.mark.parametrize("policy", TAKING_OVER)
 def test_a_run_that_was_rolled_back_is_claimed_and_tried_no_more(policy: Busy) -> None:
     """Nor does it leave a title: the thread has that of the next request."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(busy(policy))
+    thread = after(accept("r1", claimed=True), busy(policy))
 
     thread.do(RetryRun(NOW, "token-r1", "t2", "run_failed"))
 
@@ -255,36 +235,20 @@ def test_a_run_that_was_rolled_back_is_claimed_and_tried_no_more(policy: Busy) -
     assert thread.head.title == ("Hello from r2" if policy == "rollback" else "Hello from r1")
 
 
-def going_on() -> tuple[Thread, Decision]:
-    """Return a thread whose run was asked to go on after a decision, and works."""
-    thread = Thread()
-    thread.do(accept("r0", claimed=True))
-    requested = {"$type": "functionCall", "callId": "call", "name": "pay", "arguments": {}}
-    entry = completed("r0").entry | {"messages": [{"role": "assistant", "contents": [requested]}]}
-    asked = completed("r0", "a1", expires_at=NOW + 60).model_copy(update={"entry": entry})
-    thread.do(EndRun("token-r0", asked))
-    yes = Decision(id="a1", approved=True)
-    thread.do(accept("r1", claimed=True, decisions=(yes,)))
-    return thread, yes
-
-
-def calls(thread: Thread) -> list[tuple[str, Any]]:
-    """Return the calls, results and texts that the model sees, in order."""
-    seen = [content for message in history_messages(stored(thread)) for content in message.contents]
-    return [(content.type, content.text or content.call_id) for content in seen]
-
-
 @pytest.mark.behaviour("thread.busy-rolls-back")
 def test_a_run_that_brought_decisions_is_rolled_back_and_its_calls_are_closed_by_the_next() -> None:
     """The decisions are made and are gone with it; nobody knows whether a call was made, and the model is told so."""
-    thread, _ = going_on()
-
-    thread.do(busy("rollback"))
+    requested = {"$type": "functionCall", "callId": "call", "name": "pay", "arguments": {}}
+    entry = completed("r0").entry | {"messages": [{"role": "assistant", "contents": [requested]}]}
+    asked = completed("r0", "a1", expires_at=NOW + 60).model_copy(update={"entry": entry})
+    resumes = accept("r1", claimed=True, decisions=(Decision(id="a1", approved=True),))
+    thread = after(accept("r0", claimed=True), EndRun("token-r0", asked), resumes, busy("rollback"))
     thread.do(answered("r1", "Paid", callers={"r2": terms("token-r2")}))
 
     assert host_of(stored(thread)).pause == Pause("r0", NOW + 60, is_over=True)
     thread.do(answered("r2", "Yes"))
-    assert calls(thread)[1:] == [
+    seen = [content for message in history_messages(stored(thread)) for content in message.contents]
+    assert [(content.type, content.text or content.call_id) for content in seen][1:] == [
         ("function_call", "call"),
         ("function_result", "call"),
         ("text", "Hello from r2"),

@@ -245,9 +245,12 @@ def test_whoever_ends_a_run_claims_the_next_one_whose_caller_it_holds() -> None:
 @pytest.mark.behaviour("thread.order")
 def test_a_run_that_was_cancelled_while_it_waited_gets_its_end_in_its_turn() -> None:
     """With the append that makes it the first, so ends stand in the order of acceptance."""
-    thread = after(HELD, *(accept(run_id) for run_id in ("r2", "r3", "r4")))
-    thread.do(CancelRun(NOW, "r2"))
-    thread.do(CancelRun(NOW, "r3", "queue_time"))
+    thread = after(
+        HELD,
+        *(accept(run_id) for run_id in ("r2", "r3", "r4")),
+        CancelRun(NOW, "r2"),
+        CancelRun(NOW, "r3", "queue_time"),
+    )
 
     thread.do(end("r1", callers={"r4": terms("t4")}))
 

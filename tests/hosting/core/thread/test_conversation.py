@@ -161,10 +161,12 @@ def test_a_mark_that_makes_no_sense_is_none() -> None:
 @pytest.mark.parametrize("entry", [{"$type": "response", "messages": 5}, {"$type": "response", "createdAt": []}])
 def test_a_run_whose_response_cannot_be_read_is_shown_as_failed(entry: dict[str, Any]) -> None:
     """And the thread goes on: nobody could ever read its conversation otherwise."""
-    thread = after(accept("r1", claimed=True))
-    thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
-    thread.do(accept("r2", claimed=True))
-    thread.do(answered("r2", "Two"))
+    thread = after(
+        accept("r1", claimed=True),
+        EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})),
+        accept("r2", claimed=True),
+        answered("r2", "Two"),
+    )
 
     assert turns(conversation_of(thread)) == ["r1", "r2"]
     assert texts(thread) == ["Hello from r2", "Two"]
@@ -187,10 +189,12 @@ def test_what_is_no_turn_of_a_conversation_has_no_place() -> None:
 def test_a_request_keeps_the_form_that_was_asked_for() -> None:
     wanted = ResponseFormat(json_schema={"type": "object"})
     request = RunRequest(message="Hello", response_format=wanted, orchestration_id="o1")
-    thread = after(AcceptRun(accepted("r1").model_copy(update={"request": request}), 32, terms("token-r1")))
-    thread.do(answered("r1", "{}"))
-    thread.do(accept("r2", claimed=True))
-    thread.do(answered("r2", "Hi"))
+    thread = after(
+        AcceptRun(accepted("r1").model_copy(update={"request": request}), 32, terms("token-r1")),
+        answered("r1", "{}"),
+        accept("r2", claimed=True),
+        answered("r2", "Hi"),
+    )
 
     requested = [entry for entry in exchanges(conversation_of(thread)) if isinstance(entry, RequestEntry)]
 

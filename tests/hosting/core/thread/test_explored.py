@@ -1,7 +1,13 @@
-"""Every interleaving of two processes, the entity and their faults, over the real decisions: no promise is broken."""
+"""Every interleaving of two processes, the entity and their faults, over the real `decide` and `fold`.
+
+Theory. The state is small and canonical (`world`), decisions are made once (`decisions`), and what the events say is
+told a second time apart from the head (`history`), so that a wrong head is seen. `search` finds the shortest way to a
+broken promise, and the states from which a promise can never be kept.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -9,12 +15,16 @@ from typing import Any
 import pytest
 
 from tests.hosting.core.thread import weakened
+from tests.hosting.core.thread.callers import Callers
 from tests.hosting.core.thread.decisions import Decide, Decisions
-from tests.hosting.core.thread.explorer import explored
+from tests.hosting.core.thread.entity import Entity
 from tests.hosting.core.thread.history import EVENTS
-from tests.hosting.core.thread.scenarios import ONE, QUICK, TOOL, WHOLE, a, b, waits
-from tests.hosting.core.thread.search import Searched
-from tests.hosting.core.thread.world import Faults, World
+from tests.hosting.core.thread.holders import Holders
+from tests.hosting.core.thread.scenarios import ONE, WORLDS, a, b, waits
+from tests.hosting.core.thread.search import Search, Searched
+from tests.hosting.core.thread.world import Faults, State, Step, World
+
+pytestmark = pytest.mark.behaviour("thread.explored")
 
 STUCK = "what was promised cannot come about any more"
 
@@ -24,25 +34,10 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         World((waits("A", "r1"), b("open", "r2")), Faults()),
         "a holder that works and has its lease loses its claim",
     ),
-    "overlapping executions take each other's claims": (
-        weakened.without_beginnings,
-        World((a("open", "r1"),), Faults(overlaps=1)),
-        "a holder that works and has its lease loses its claim",
-    ),
     "tokens are not looked at": (
         weakened.without_tokens,
         World((waits("A", "r1"),), Faults(sleeps=1)),
         "a stale token appends",
-    ),
-    "a lost holder counts twice": (
-        weakened.a_lost_holder_counts_twice,
-        World((a("open", "r1"),), Faults(entity_deaths=2)),
-        "run_crashed, though 2 of its holders were lost",
-    ),
-    "a result is no progress": (
-        weakened.results_are_no_progress,
-        World((a("open", "r1"),), Faults(entity_deaths=3), TOOL),
-        "run_crashed, though 2 of its holders were lost",
     ),
     "a failed signal cancels whatever was attached": (
         weakened.without_attached,
@@ -54,55 +49,28 @@ WEAKENED: dict[str, tuple[Decide, World, str]] = {
         World((waits("A", "r1", "k"), b("open", "r2", key="k")), Faults(deaths=1)),
         STUCK,
     ),
-    "a queued run that is cancelled ends at once": (
-        weakened.cancelled_at_once,
-        World((waits("A", "r1"), b("open", "r2"), b("cancel", "r2")), Faults()),
-        "a run ends before one that was accepted earlier",
-    ),
-    "a cancel needs no signal": (
-        weakened.without_signals,
-        World((waits("A", "r1"), b("cancel", "r1")), Faults(deaths=1)),
-        STUCK,
-    ),
-    "a paused run is claimed": (
-        weakened.paused_is_claimed,
-        World((b("pause", "r1"),), Faults(), calls=("r1",)),
-        "a run is claimed that is paused",
-    ),
-    "an interrupted run that is let go of ends as a cancelled one": (
-        weakened.interrupted_is_cancelled,
-        World((waits("A", "r1"), b("open", "r2", busy="interrupt")), Faults(stops=1)),
-        "a run that was begun and interrupted ends without what it said",
-    ),
-    "a thread that is being deleted takes runs": (
-        weakened.accepted_while_deleting,
-        World((waits("A", "r1"), b("delete"), b("open", "r2")), Faults()),
-        "a run is accepted while its thread is being deleted",
-    ),
     "a tombstone leaves the epoch": (
         weakened.tombstones_keep_the_epoch,
         World((waits("A", "r1"), b("delete")), Faults(entity_deaths=1)),
         STUCK,
-    ),
-    "approvals outlive a reset": (
-        weakened.approvals_outlive_a_reset,
-        World((waits("A", "r1"), b("reset"), b("answer", "r2", approval="a1")), Faults(), approvals=ONE),
-        "an approval is decided twice, or while none waits",
     ),
     "a message is taken while approvals wait": (
         weakened.accepted_while_waiting,
         World((waits("A", "r1"), b("open", "r2")), Faults(), approvals=ONE),
         "a message is accepted while approvals wait",
     ),
-    "a key is not looked at": (
-        weakened.keys_are_not_looked_at,
-        World((waits("A", "r1", "k"), b("open", "r2", key="k")), Faults()),
-        "a row that is to be new is there: k",
-    ),
 }
 
 
-WORLDS = {**QUICK, **WHOLE}
+def explored(world: World) -> Searched:
+    """Return how many states the world has, and the first promise that is broken in one."""
+    actors = (Callers(world), Holders(world), Entity(world))
+
+    def steps(state: State) -> Iterator[Step]:
+        for actor in actors:
+            yield from actor.steps(state)
+
+    return Search(world.first(), steps).run(world.is_over_now)
 
 
 @cache
@@ -111,8 +79,10 @@ def searched_world(sentence: str) -> Searched:
     return explored(WORLDS[sentence])
 
 
-def check(sentence: str, record_property: Any) -> None:
-    """Explore, and record how far."""
+@pytest.mark.slow
+@pytest.mark.parametrize("sentence", WORLDS)
+def test_no_interleaving_breaks_a_promise(sentence: str, record_property: Any) -> None:
+    """Each of them in a small world, so that every run of the tests sees it."""
     searched = searched_world(sentence)
 
     record_property("measured", f"explored: {sentence}: {searched}")
@@ -120,34 +90,16 @@ def check(sentence: str, record_property: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.behaviour("thread.explored")
-@pytest.mark.parametrize("sentence", QUICK)
-def test_no_interleaving_breaks_a_promise(sentence: str, record_property: Any) -> None:
-    """Each of them in a small world, so that every run of the tests sees it."""
-    check(sentence, record_property)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("thread.explored")
 def test_the_worlds_see_every_kind_of_event() -> None:
     """But for words and model results, which are steps as a tool's are, and trims."""
     kinds = set()
-    for sentence, world in QUICK.items():
+    for sentence, world in WORLDS.items():
         searched_world(sentence)
         kinds |= world.decide.appended()
 
     assert kinds == set(EVENTS)
 
 
-@pytest.mark.slow
-@pytest.mark.explore
-@pytest.mark.behaviour("thread.explored")
-@pytest.mark.parametrize("sentence", WHOLE)
-def test_no_interleaving_of_more_requests_and_faults_breaks_a_promise(sentence: str, record_property: Any) -> None:
-    check(sentence, record_property)
-
-
-@pytest.mark.behaviour("thread.explored")
 @pytest.mark.parametrize("left_out", WEAKENED)
 def test_a_rule_that_is_left_out_is_missed(left_out: str) -> None:
     """The explorer can fail: it finds what the rule is there for, by the shortest way."""
@@ -156,28 +108,4 @@ def test_a_rule_that_is_left_out_is_missed(left_out: str) -> None:
     searched = explored(replace(world, decide=Decisions(decide)))
 
     assert searched.broken == broken, str(searched)
-    assert explored(world).broken is None
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("thread.explored")
-def test_a_document_that_another_was_committed_beside_has_to_be_refused() -> None:
-    """Else an execution that the engine gave away puts an older one in its place."""
-    world = World((a("open", "r1"), b("open", "r2")), Faults(overlaps=1, sleeps=1))
-
-    assert explored(replace(world, refuses=False)).broken == "an older document takes the place of a newer one"
-    assert explored(world).broken is None
-
-
-FREED = World((a("open", "r1", key="k"), b("open", "r2", key="k"), a("open", "r3", key="k")), Faults(failed_signals=1))
-REPEATED = World((waits("A", "r1", "k"), b("open", "r2", key="k")), Faults(), approvals=ONE)
-
-
-@pytest.mark.behaviour("thread.explored")
-@pytest.mark.parametrize(
-    ("world", "broken"), [(FREED, "a key begins two runs"), (REPEATED, "a repeat of a key is refused")]
-)
-def test_the_row_of_a_key_has_to_be_read_behind_the_head(world: World, broken: str) -> None:
-    """Else two requests use a key that a failed signal freed, or one is refused whose run is there."""
-    assert explored(replace(world, rows_first=True)).broken == broken
     assert explored(world).broken is None

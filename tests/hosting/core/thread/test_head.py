@@ -52,9 +52,7 @@ DELETED = [thread_events.Deleting(at=NOW, reason="asked"), thread_events.Deleted
 @pytest.mark.behaviour("thread.fold")
 def test_the_largest_head_is_one_that_every_store_takes() -> None:
     """With ids as long as they may be, a full queue and all the approvals that one run may ask for."""
-    thread = Thread()
-    thread.do(accept("r", claimed=True))
-    thread.do(end("r", *(f"{number:032}" for number in range(MOST_APPROVALS))))
+    thread = after(accept("r", claimed=True), end("r", *(f"{number:032}" for number in range(MOST_APPROVALS))))
     approvals = thread.head.waiting
     thread = Thread()
     for number in range(MOST_OPEN_RUNS):
@@ -112,8 +110,7 @@ def test_the_tokens_of_a_run_are_those_of_all_its_recorded_calls(
 
     A workflow's answer counts some of what its executors' agents used, which is all recorded.
     """
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
+    thread = after(accept("r1", claimed=True))
     response = {"messages": [], "usage_details": {"input_token_count": 6, "total_token_count": 10}}
     for number, within in enumerate(calls, 1):
         step = events.ModelResult(at=NOW, run_id="r1", number=number, within=within, digest="", response=response)
@@ -157,8 +154,7 @@ def test_the_cost_of_a_run_is_that_of_its_recorded_calls_or_what_its_end_says(an
 @pytest.mark.parametrize("count", [-5, 2**53 + 1, 10**4000, 1.5, True, "7", None])
 def test_a_number_of_tokens_that_nobody_can_have_used_is_not_counted(count: object) -> None:
     """Models say what they like; a head is small, and can be read again."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
+    thread = after(accept("r1", claimed=True))
     entry = {**completed("r1").entry, "usage": {"inputTokenCount": count, "outputTokenCount": 4}}
     thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
 
@@ -265,8 +261,7 @@ def test_members_that_this_version_does_not_know_are_no_error() -> None:
 @pytest.mark.behaviour("thread.versions")
 def test_what_a_newer_version_added_to_a_head_stays_when_an_older_one_appends() -> None:
     """At every level: of the thread as long as it lives, of a run and its claim as long as these are open."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
+    thread = after(accept("r1", claimed=True))
     value = json.loads(head.encode(thread.head))
     for part in (value, value["runs"][0], value["claim"], value["usage"], value["spent"]):
         part["mood"] = 7

@@ -56,9 +56,7 @@ def test_pausing_and_resuming_again_changes_nothing() -> None:
 
 
 def test_a_run_that_ends_or_has_ended_is_not_paused() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(CancelRun(NOW, "r1"))
+    thread = after(accept("r1", claimed=True), CancelRun(NOW, "r1"))
 
     assert thread.do(PauseRun(NOW, "r1")) == Unchanged("r1")
     thread.do(end("r1"))
@@ -73,11 +71,8 @@ def test_a_paused_run_is_cancelled_at_once_and_whoever_waits_behind_it_is_signal
     outcome = thread.do(CancelRun(NOW, "r1"))
 
     assert isinstance(outcome, Change)
-    assert outcome.signal
     assert thread.last(2) == [("cancel_requested", "r1"), ("cancelled", "r1")]
-    assert thread.head.next_run is not None
-    assert thread.head.next_run.id == "r2"
-    assert not thread.head.is_paused
+    assert (outcome.signal, [run.id for run in thread.head.runs], thread.head.is_paused) == (True, ["r2"], False)
 
 
 def test_an_interrupted_run_that_was_paused_is_claimed_once_more_to_end_with_its_text() -> None:
@@ -97,10 +92,7 @@ def test_a_reader_of_a_paused_run_needs_no_signal() -> None:
 
 
 def test_a_paused_message_joins_no_run() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(accept("r2", steers=True))
-    thread.do(PauseRun(NOW, "r2"))
+    thread = after(accept("r1", claimed=True), accept("r2", steers=True), PauseRun(NOW, "r2"))
 
     assert thread.head.joining == ()
     joined = end_by_joining(accepted("r2"), "r1", 2, NOW)

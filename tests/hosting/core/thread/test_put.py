@@ -74,8 +74,7 @@ def test_messages_stand_between_the_runs_to_every_reader() -> None:
 
 def test_a_key_finds_its_messages() -> None:
     """With other messages it is refused, and after a deletion it is gone."""
-    thread = Thread()
-    thread.do(put(key="k"))
+    thread = after(put(key="k"))
     row = KeyRow(epoch=0, run_id="p1", fingerprint="f")
 
     again = thread.do(put("p2", key="k", row=row))
@@ -113,9 +112,10 @@ def test_nothing_is_written_into_a_thread_that_is_not_idle(
 
 
 def test_calls_that_wait_keep_messages_out_until_their_time_has_passed() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(replace(end("r1"), terminal=end("r1", "a1").terminal.model_copy(update={"expires_at": NOW + 10})))
+    thread = after(
+        accept("r1", claimed=True),
+        replace(end("r1"), terminal=end("r1", "a1").terminal.model_copy(update={"expires_at": NOW + 10})),
+    )
 
     early = thread.do(put())
     session = thread.do(written(thread))
@@ -165,8 +165,7 @@ def test_a_run_that_goes_on_from_before_messages_takes_them_back() -> None:
 
 
 def test_a_reset_and_a_deletion_forget_them_and_messages_begin_another_life() -> None:
-    thread = Thread()
-    thread.do(put())
+    thread = after(put())
     title = thread.head.title
     thread.do(ResetThread(NOW))
     after_reset = texts(thread)

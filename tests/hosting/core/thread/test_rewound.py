@@ -23,7 +23,7 @@ from hosting.core.thread.thread_events import Rewound
 from hosting.errors import ApprovalExpiredError, ApprovalsPendingError, RunNotNewestError
 from state.conversation import session_state
 from state.convert import stored_response
-from tests.hosting.core.thread.played import conversation_of, conversations, numbered, runs_of, spoken
+from tests.hosting.core.thread.played import after, conversation_of, conversations, numbered, runs_of, spoken
 from tests.support.state_documents import history_messages
 from tests.support.threads import NOW, Thread, accept, accepted, answered, completed, end, refusal, terms
 
@@ -126,8 +126,7 @@ def test_what_providers_left_is_what_they_had_left_before() -> None:
 
 def test_calls_that_were_closed_by_what_was_taken_back_are_closed_anew() -> None:
     """Of an older turn that asked, whose time passed: the model is sent no call without its result."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
+    thread = after(accept("r1", claimed=True))
     call = Content.from_function_call("c1", "pay", arguments={})
     request = Content.from_function_approval_request("q1", call)
     response = AgentResponse(messages=[Message("assistant", [call, request])])

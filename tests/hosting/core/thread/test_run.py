@@ -13,16 +13,20 @@ from hosting.core.thread.commands import (
     DeleteThread,
     EndRun,
     FinishDelete,
+    JoinRuns,
     RecordSteps,
     ResetThread,
     SetReceiver,
     Unchanged,
 )
 from hosting.core.thread.events import ApprovalAnswered, CancelRequested, Checkpointed, Delta
-from hosting.core.thread.run import Cancelling, Ended, Gone, Open, Run, fold_run, unanswered
-from hosting.core.thread.run_request import OF_TASK, Decision
+from hosting.core.thread.finish import word_of
+from hosting.core.thread.messages import expiry
+from hosting.core.thread.run import Cancelling, Ended, Gone, Open, Run, end_by_joining, fold_run, unanswered, under_way
+from hosting.core.thread.run_request import OF_TASK, Decision, PendingApproval, RunRequest, Superstep
+from hosting.core.thread.usage import entry_counts
 from hosting.errors import RunFailedError
-from tests.hosting.core.thread.played import ADDRESS, run_of
+from tests.hosting.core.thread.played import ADDRESS, after, run_of
 from tests.support.threads import (
     NOW,
     Thread,
@@ -36,6 +40,8 @@ from tests.support.threads import (
     tool_started,
 )
 
+SUPERSTEP = Checkpointed(at=NOW, run_id="r1", superstep=1, framework="", graph="", checkpoint="", updates=[], values=[])
+
 
 def words(offset: int, text: str) -> Delta:
     """Return what the agent said next."""
@@ -44,18 +50,20 @@ def words(offset: int, text: str) -> Delta:
 
 @pytest.mark.behaviour("thread.run")
 def test_words_stand_where_their_offset_says() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(RecordSteps("token-r1", (words(0, "Good "), words(5, "mourning"), words(7, "rning"))))
+    thread = after(
+        accept("r1", claimed=True),
+        RecordSteps("token-r1", (words(0, "Good "), words(5, "mourning"), words(7, "rning"))),
+    )
 
     assert run_of(thread).text == "Good morning"
 
 
 @pytest.mark.behaviour("thread.run")
 def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(RecordSteps("token-r1", (words(0, "Let me see. "), model_result(), words(12, "It is"))))
+    thread = after(
+        accept("r1", claimed=True),
+        RecordSteps("token-r1", (words(0, "Let me see. "), model_result(), words(12, "It is"))),
+    )
 
     thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
 
@@ -65,13 +73,10 @@ def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> Non
 @pytest.mark.behaviour("thread.run")
 def test_a_later_attempt_of_a_workflow_keeps_the_words_up_to_its_newest_checkpoint() -> None:
     """An executor's model answers are replayed, and it says what follows them anew."""
-    superstep = Checkpointed(
-        at=NOW, run_id="r1", superstep=1, framework="", graph="", checkpoint="", updates=[], values=[]
-    )
     inner = model_result().model_copy(update={"within": "2.1/writer"})
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(RecordSteps("token-r1", (words(0, "One."), superstep, words(4, "\n\nTw"), inner)))
+    thread = after(
+        accept("r1", claimed=True), RecordSteps("token-r1", (words(0, "One."), SUPERSTEP, words(4, "\n\nTw"), inner))
+    )
 
     thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
 
@@ -81,8 +86,7 @@ def test_a_later_attempt_of_a_workflow_keeps_the_words_up_to_its_newest_checkpoi
 @pytest.mark.behaviour("thread.run")
 def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
     """All that a later attempt is given again, and whoever asks is answered."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
+    thread = after(accept("r1", claimed=True))
     begun = run_of(thread)
     steps = (model_result(), tool_started())
     thread.do(RecordSteps("token-r1", steps))
@@ -106,12 +110,7 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
 
 @pytest.mark.behaviour("thread.run")
 def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(accept("r2"))
-    thread.do(CancelRun(NOW, "r1"))
-    thread.do(end("r1"))
-    thread.do(CancelRun(NOW, "r2"))
+    thread = after(accept("r1", claimed=True), accept("r2"), CancelRun(NOW, "r1"), end("r1"), CancelRun(NOW, "r2"))
 
     run = run_of(thread)
 
@@ -123,11 +122,12 @@ def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
 @pytest.mark.parametrize("is_claimed", [True, False])
 def test_the_end_of_a_cancelled_run_is_certain_unless_a_holder_has_yet_to_end_it(is_claimed: bool) -> None:
     """A later request changes neither the reason nor the end."""
-    thread = Thread()
-    thread.do(accept("r0", claimed=True))
-    thread.do(end("r0") if is_claimed else RecordSteps("token-r0", (tool_started(),)))
-    thread.do(accept("r1", claimed=is_claimed))
-    thread.do(CancelRun(NOW, "r1"))
+    thread = after(
+        accept("r0", claimed=True),
+        end("r0") if is_claimed else RecordSteps("token-r0", (tool_started(),)),
+        accept("r1", claimed=is_claimed),
+        CancelRun(NOW, "r1"),
+    )
     run = run_of(thread)
     again = run.after(9, CancelRequested(at=NOW + 9, run_id="r1", reason="queue_time"))
 
@@ -138,9 +138,7 @@ def test_the_end_of_a_cancelled_run_is_certain_unless_a_holder_has_yet_to_end_it
 
 @pytest.mark.behaviour("thread.delete")
 def test_a_run_whose_thread_is_deleted_is_over() -> None:
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(DeleteThread(NOW))
+    thread = after(accept("r1", claimed=True), DeleteThread(NOW))
 
     run = run_of(thread)
 
@@ -165,14 +163,15 @@ def notified(thread: Thread) -> list[bool]:
 @pytest.mark.behaviour("thread.fold")
 def test_of_a_run_with_an_address_somebody_is_notified_however_it_ends() -> None:
     """Also behind a reset, and of one that never began; of a run without a webhook nobody."""
-    thread = Thread()
-    thread.do(asking("https://example.com/"))
-    thread.do(accept("r2"))
-    thread.do(asking("https://example.com/", "r3"))
-    thread.do(CancelRun(NOW, "r3"))
-    thread.do(ResetThread(NOW))
-    thread.do(EndRun("token-r1", unanswered("r1", NOW, RunFailedError("It failed."))))
-    thread.do(CancelRun(NOW, "r2"))
+    thread = after(
+        asking("https://example.com/"),
+        accept("r2"),
+        asking("https://example.com/", "r3"),
+        CancelRun(NOW, "r3"),
+        ResetThread(NOW),
+        EndRun("token-r1", unanswered("r1", NOW, RunFailedError("It failed."))),
+        CancelRun(NOW, "r2"),
+    )
 
     assert notified(thread) == [True, False, True]
     assert b"notifies" not in events.encode(next(one for one in thread.events if isinstance(one, events.Cancelled)))
@@ -181,10 +180,7 @@ def test_of_a_run_with_an_address_somebody_is_notified_however_it_ends() -> None
 @pytest.mark.behaviour("thread.fold")
 def test_of_a_run_of_a_task_somebody_is_once_its_thread_has_a_receiver() -> None:
     """That was recorded before the end. The second one changes nothing; a deleted thread has none any more."""
-    thread = Thread()
-    thread.do(asking(OF_TASK))
-    thread.do(end())
-    thread.do(asking(OF_TASK, "r2"))
+    thread = after(asking(OF_TASK), end(), asking(OF_TASK, "r2"))
     first, second = thread.do(SET), thread.do(SET)
     thread.do(end("r2"))
     thread.do(accept("r3", claimed=True))
@@ -199,3 +195,61 @@ def test_of_a_run_of_a_task_somebody_is_once_its_thread_has_a_receiver() -> None
     assert notified(thread) == [False, True, False, False]
     assert (type(first).__name__, second) == ("Change", Unchanged())
     assert [one and one.code for one in gone] == ["thread_deleting", "thread_deleted"]
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_message_that_joined_is_of_the_run_that_took_it() -> None:
+    joined = end_by_joining(accepted("r2"), "r1", 2, NOW)
+    thread = after(
+        accept("r1", claimed=True), accept("r2", steers=True), accept("r3"), JoinRuns("token-r1", (joined,)), end("r1")
+    )
+
+    assert [run_of(thread, run_id).joined for run_id in ("r1", "r2", "r3")] == [(joined,), (), ()]
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_superstep_is_under_way_until_its_checkpoint_or_the_end_of_its_run() -> None:
+    first, second = (Superstep(number=number, calls=()) for number in (1, 2))
+    thread = after(accept("r1", claimed=True), RecordSteps("token-r1", (SUPERSTEP,)))
+    steps = (None, first, second)
+
+    assert [under_way(run_of(thread), step) for step in steps] == [None, None, second]
+    thread.do(end("r1"))
+    assert under_way(run_of(thread), second) is None
+
+
+@pytest.mark.behaviour("thread.run")
+@pytest.mark.parametrize(
+    ("webhook", "run_id"), [(None, None), ("https://example.com/", None), (OF_TASK, "r1"), (f"{OF_TASK}r0", "r0")]
+)
+def test_a_run_is_of_the_task_that_its_webhook_names(webhook: str | None, run_id: str | None) -> None:
+    assert RunRequest(webhook=webhook).task_run("r1") == run_id
+
+
+@pytest.mark.behaviour("thread.run")
+def test_what_is_no_word_of_ours_is_no_reason_and_what_is_no_count_beside_is_none() -> None:
+    """An entry may have been written by anybody."""
+    fields: list[object] = [None, "stop", {}, {"finish_reason": ""}, {"finish_reason": 5}, {"finish_reason": "stop"}]
+    usage = [{"inputTokenCount": 3, "extensionData": beside} for beside in (5, {"estimatedTokenCount": 4, "more": 1})]
+
+    assert [word_of(each) for each in fields] == [None] * 5 + ["stop"]
+    assert [entry_counts({"usage": each}) for each in (5, *usage)] == [
+        {},
+        {"inputTokenCount": 3},
+        {"inputTokenCount": 3, "estimatedTokenCount": 4},
+    ]
+
+
+@pytest.mark.behaviour("thread.approvals")
+@pytest.mark.parametrize(
+    ("given", "seconds", "expires"),
+    [((), 0, None), ((), 60, None), ((None,), 0, None), ((None,), 60, NOW + 60), ((NOW + 90, NOW + 70), 60, NOW + 70)],
+)
+def test_a_run_waits_until_the_first_of_its_approvals_expires(
+    given: tuple[float | None, ...], seconds: float, expires: float | None
+) -> None:
+    """One with a default keeps nobody waiting."""
+    approvals = [PendingApproval(id=str(at), tool="pay", arguments={}, expires_at=at) for at in given]
+    soon = PendingApproval(id="soon", tool="pay", arguments={}, expires_at=NOW + 1, default="reject")
+
+    assert expiry([*approvals, soon], NOW, seconds) == expires

@@ -17,7 +17,6 @@ from hosting.core.thread.commands import (
     DeleteThread,
     FinishDelete,
     ReleaseRun,
-    ResetThread,
     RetryRun,
     Unchanged,
     WithdrawStanding,
@@ -28,10 +27,9 @@ from hosting.core.thread.run_request import Decision
 from hosting.core.thread.thread_events import Rewound
 from hosting.errors import ThreadBusyError, ThreadDeletingError
 from hosting.principal import Principal
-from state.codec import write
 from state.convert import stored_response
 from state.standing import StandingApproval, standing_approvals
-from tests.hosting.core.thread.played import conversations, numbered, spoken
+from tests.hosting.core.thread.played import after, conversations, numbered, spoken
 from tests.support.threads import NOW, Thread, accept, accepted, completed, end, refusal, terms
 
 pytestmark = pytest.mark.behaviour("thread.standing")
@@ -56,10 +54,7 @@ def session_of(*rules: str) -> dict[str, Any]:
 
 def thread_with(*rules: str) -> Thread:
     """Return a thread whose first run left these rules."""
-    thread = Thread()
-    thread.do(accept("r1", claimed=True))
-    thread.do(replace(end("r1"), terminal=completed("r1", session=session_of(*rules))))
-    return thread
+    return after(accept("r1", claimed=True), replace(end("r1"), terminal=completed("r1", session=session_of(*rules))))
 
 
 def standing(thread: Thread) -> list[StandingApproval]:
@@ -177,21 +172,6 @@ def test_the_list_says_who_gave_it_and_when(always: Any, rule: str) -> None:
     (approval,) = standing(thread)
     assert approval.by == {"issuer": ADA.issuer, "id": "ada", "name": "Ada"}
     assert approval.at == "2027-01-15T08:01:00.000000+00:00"
-
-
-@pytest.mark.parametrize("end_of_it", [ResetThread(NOW), None])
-def test_who_gave_it_goes_with_it(end_of_it: ResetThread | None) -> None:
-    """When it is withdrawn, and when the thread is reset."""
-    thread = Thread()
-    given(thread, "tool", "pay")
-
-    if end_of_it is None:
-        withdraw(thread, 0)
-    else:
-        thread.do(end_of_it)
-
-    assert standing(thread) == []
-    assert not any("Ada" in write(conversation) for conversation in conversations(thread)[-1:])
 
 
 def test_what_is_given_again_stands_whatever_was_withdrawn_before() -> None:

@@ -64,8 +64,7 @@ class Faults(NamedTuple):
 class Stage(NamedTuple):
     """How far a request is: `new`, `unsure` whether its append counted, to `signal`, `failed` to, `waiting`, `done`.
 
-    The signal is for the operation `op` of that epoch; `own`: the run was accepted by this very request. One that has
-    `read` the row of its key, and no head yet, knows it as `key_row`.
+    The signal is for the operation `op` of that epoch; `own`: the run was accepted by this very request.
     """
 
     name: str = "new"
@@ -73,7 +72,6 @@ class Stage(NamedTuple):
     run: str = ""
     epoch: int = 0
     own: bool = False
-    key_row: Kept | None = None
 
 
 NEW, DONE = Stage(), Stage("done")
@@ -185,9 +183,8 @@ class World:
     """What a search begins with, and how an append changes it.
 
     `tools`: the runs that call a tool which may be called once. `approvals`: those that a run ends with. `calls`:
-    the runs that operations of other packages bring to the entity. `refuses`: the engine refuses a document if another
-    one was committed since it was handed out. `rows_first`: the row of a key is read before the head. `sweeps`: a run
-    that was paused has a mark, so a sweep signals for its thread where that stands still.
+    the runs that operations of other packages bring to the entity. `sweeps`: a run that was paused has a mark, so a
+    sweep signals for its thread where that stands still.
     """
 
     requests: tuple[Request, ...]
@@ -195,8 +192,6 @@ class World:
     tools: frozenset[str] = frozenset()
     approvals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
-    refuses: bool = True
-    rows_first: bool = False
     sweeps: bool = False
     decide: Decisions = field(default_factory=Decisions)
     _told: dict[tuple[History, tuple[tuple[str, str, str], ...]], Told] = field(default_factory=dict)
