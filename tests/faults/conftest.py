@@ -10,6 +10,7 @@ import pytest
 
 from hosting.testing.agent_app import AppHosts
 from tests.faults.app_process import AppFolder
+from tests.faults.killed_app import KilledApp, Row
 from tests.support.app_folder import make_app
 from tests.support.carriers import APP
 from tests.support.kept_in import settings_of
@@ -27,6 +28,13 @@ def stores(request: pytest.FixtureRequest) -> dict[str, str]:
 def folder(tmp_path: Path, stores: dict[str, str]) -> AppFolder:
     """A fresh copy of the app under test."""
     return AppFolder(tmp_path, stores)
+
+
+@pytest.fixture
+def row(request: pytest.FixtureRequest, stores: dict[str, str], tmp_path: Path) -> Row:
+    """The row that a test names as its parameter, with an app of its own."""
+    scenario, point = request.param
+    return Row(scenario, point, KilledApp(tmp_path, stores, scenario.source, **scenario.environ))
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -144,8 +145,7 @@ class Scenario:
         chosen = {(self.points[0], "sqlite"), *gate}
         return [
             pytest.param(
-                self,
-                point,
+                (self, point),
                 kind,
                 marks=marks if (point, kind) in chosen else (*marks, pytest.mark.explore),
                 id=f"{self.name}-{point}-{kind}".replace(" ", "-"),
@@ -153,3 +153,20 @@ class Scenario:
             for kind in KINDS
             for point in self.points
         ]
+
+
+def each_dies(*tables: Sequence[Any]) -> pytest.MarkDecorator:
+    """Run a test for each row of these tables, which its fixture `row` is."""
+    return pytest.mark.parametrize(("row", "stores"), itertools.chain(*tables), indirect=True)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A scenario, its point, and its app over one kind of stores."""
+
+    scenario: Scenario
+    point: str
+    app: KilledApp
+
+    async def dies_and_ends(self) -> None:
+        await self.scenario.killed_and_ended(self.app, self.point)

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from hosting.core.agent.held_run import read_run
+from hosting.core.thread.events import ToolResult, ToolStarted
 from hosting.core.thread.run import Run
 from hosting.core.thread_log import ThreadLog
 from hosting.host_settings import task_hub
@@ -57,6 +58,12 @@ class Note:
 def points(appends: int, when: Sequence[str] = ("before", "after")) -> list[str]:
     """Return every point around so many appends."""
     return [f"{side} {number}" for number in range(1, appends + 1) for side in when]
+
+
+def cut_short(record: Run) -> list[ToolStarted]:
+    """Return the tool calls that began and have no result."""
+    ended = {step.key for step in record.steps if isinstance(step, ToolResult)}
+    return [step for step in record.steps if isinstance(step, ToolStarted) and step.key not in ended]
 
 
 class PlannedApp:

@@ -5,11 +5,9 @@ promised is done when there is room again.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -99,20 +97,3 @@ async def test_a_turn_is_answered_when_the_disk_fills_under_it_and_the_host_is_n
     assert (kept.status_code, ended.status_code, ended.json()["response"]) == (202, 200, "echo: sleep 0.5")
     assert (again.status_code, ready.status_code) == (200, 200)
     assert app.model_calls("too late") == 0
-
-
-@pytest.mark.explore
-async def test_a_turn_is_answered_when_the_engine_alone_has_no_room(
-    app: AppFolder, host: RunningHost, http: httpx.AsyncClient
-) -> None:
-    """Its signal waits, as on a full disk, and it does not: it is taken back, and the agent was never asked."""
-    with closing(sqlite3.connect(app.path / ".devhost" / "durable.db", isolation_level=None)) as engine:
-        engine.execute("BEGIN IMMEDIATE")
-        refused, refused_in = await timed(http, "too late")
-        engine.execute("ROLLBACK")
-    again, _ = await timed(http, "again")
-    print(f"refused in {refused_in:.1f} s")
-
-    assert (refused.status_code, refused.json()["code"]) == (503, "engine_unavailable")
-    assert refused_in < MOST_SECONDS
-    assert (again.status_code, app.model_calls("too late")) == (200, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ import httpx
 import pytest
 
 from devhost.durable.unkind import VARIABLE
-from tests.support.carriers import APP
 from tests.support.grouped_app import GroupedApp, grouped_app
 from tests.support.kept_in import over
 from tests.support.running_host import APPS, ROOT
@@ -22,7 +20,6 @@ from tests.support.running_host import APPS, ROOT
 pytestmark = pytest.mark.slow
 
 GUARD_SECONDS = 30.0
-MIB = 1024 * 1024
 RUN = "/api/agents/timed/run"
 START = "/runtime/webhooks/durabletask/orchestrators/greet_all/{}"
 
@@ -105,55 +102,6 @@ def test_a_durable_host_that_is_killed_in_the_middle_of_a_run_is_not_noticed_by_
         assert sorted(run["attempts"] for run in kept["runs"]) == [1, 1, 2]
         messages = httpx.get(f"{one}/api/agents/timed/threads/killed/messages", timeout=GUARD_SECONDS).json()
         assert [entry["type"] for entry in messages["entries"]] == ["request", "response"] * 3
-
-
-LOST_GUARD_SECONDS = 120.0
-"""A holder is given up after its lease and a margin, by looks that are a lease apart."""
-
-
-@pytest.mark.explore
-@pytest.mark.behaviour("service.lost-runs")
-async def test_without_a_durable_host_a_killed_hosts_run_is_lost_and_so_is_one_that_waited_too_long_behind_it(
-    folder: Path, log_settings: dict[str, str]
-) -> None:
-    """Whoever follows them at another host ends both, in the thread's order."""
-    limits = {"AGENT_QUEUE_TIMEOUT_SECONDS": "1", "AGENT_RUN_TIMEOUT_SECONDS": "10"}
-    with grouped_app(folder, durable=0, log={**log_settings, **limits}) as app:
-        one, two = (host.origin for host in app.http)
-        async with httpx.AsyncClient(timeout=LOST_GUARD_SECONDS) as client:
-            body = {"message": "wait 60", "thread_id": "lost"}
-            waiting = asyncio.ensure_future(client.post(one + RUN, json=body, headers={"Idempotency-Key": "held"}))
-            runs = f"{two}/api/agents/timed/threads/lost/runs"
-            while not (listed := (await client.get(runs)).json().get("runs")) or listed[0]["status"] != "running":  # noqa: ASYNC110
-                await asyncio.sleep(0.02)  # another process claims it
-            queued = await client.post(two + RUN, json={**body, "message": "after", "wait_for_response": False})
-            app.http[0].kill()
-            await asyncio.wait((waiting,))
-            names = (listed[0]["run_id"], queued.json()["run_id"])
-            streams = await asyncio.gather(*(client.get(f"{runs}/{name}/events") for name in names))
-
-    ends = [stream.text.strip().split("\n\n")[-1] for stream in streams]
-    assert waiting.exception() is not None
-    assert ["event: failed" in end and "run_lost" in end for end in ends] == [True, True], ends
-
-
-@pytest.mark.behaviour("log.large")
-def test_a_follower_at_another_host_gets_an_event_of_five_mebibytes(
-    tmp_path: Path, log_settings: dict[str, str]
-) -> None:
-    """Followed from before it stands in the log: no store takes it whole, and none leaves the reader waiting."""
-    folder = shutil.copytree(APP, tmp_path / "app", ignore=shutil.ignore_patterns(".*"))
-    roomy = dict.fromkeys(("AGENT_MAX_BODY_BYTES", "AGENT_STATE_LIMIT_BYTES"), str(16 * MIB))
-    large = "x" * (5 * MIB)
-    with grouped_app(folder, log={**log_settings, **roomy}) as app:
-        one, two = (host.origin for host in app.http)
-        body = {"message": f"say {large}", "wait_for_response": False}
-        accepted = httpx.post(f"{one}/api/agents/Joker/run", json=body, timeout=GUARD_SECONDS)
-        events = f"{accepted.headers['location']}/events".replace(one, two)
-        frames = httpx.get(events, timeout=GUARD_SECONDS).text.strip().split("\n\n")
-
-    name, data = frames[-1].split("\n")[1:]
-    assert (name, json.loads(data.removeprefix("data: "))["response"]) == ("event: completed", large)
 
 
 @pytest.fixture

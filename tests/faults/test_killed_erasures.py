@@ -15,12 +15,12 @@ from hosting.host_settings import task_hub
 from hosting.names import StoreKey
 from hosting.settings import read_settings
 from hosting.store_choice import choose_attachments
-from tests.faults.killed_app import KILLED, SCRIPTED, KilledApp, Scenario
+from tests.faults.killed_app import KILLED, SCRIPTED, KilledApp, Row, Scenario, each_dies
 from tests.faults.storm_kept import kept
 from tests.support.ai_search_server import AiSearchServer
 from tests.support.canary import gone
 from tests.support.carriers import Api
-from tests.support.kept_in import HUB, over
+from tests.support.kept_in import HUB
 
 pytestmark = KILLED
 
@@ -177,89 +177,55 @@ def around(*calls: str) -> list[str]:
 WORDS = "joker.search"
 
 
-@pytest.mark.parametrize(
-    ("scenario", "point", "stores"),
-    [
-        *Scenario("picture", SCRIPTED, around("attachments.put 1"), show_a_picture, the_picture_is_kept).rows(
-            pytest.mark.behaviour("erasure.attachments")
-        ),
-        *Scenario(
-            "deletion",
+@each_dies(
+    Scenario("picture", SCRIPTED, around("attachments.put 1"), show_a_picture, the_picture_is_kept).rows(
+        pytest.mark.behaviour("erasure.attachments")
+    ),
+    Scenario(
+        "deletion",
+        SCRIPTED,
+        around("attachments.erase 1", "deleting 1", "archive.erase 1", "log.erase 1"),
+        delete,
+        nothing_but_the_receipt_is_left,
+        fill,
+        SHORT,
+    ).rows(pytest.mark.behaviour("erasure.nothing-is-left")),
+    Scenario(
+        "not stored", SCRIPTED, [*around("deleting 1"), "after completed 1"], respond_unstored, the_response_is_gone
+    ).rows(pytest.mark.behaviour("responses.store")),
+    Scenario(
+        "unused",
+        SCRIPTED,
+        ["after attachments.put 1", "after attachments.put 2"],
+        say_much,
+        the_unused_upload_is_swept,
+        next_environ=HALF_A_DAY,
+    ).rows(pytest.mark.behaviour("erasure.unused-uploads")),
+    Scenario(
+        "words",
+        SCRIPTED,
+        around(f"log.append 2 | {WORDS}", f"log.append 1 | {WORDS}"),
+        find,
+        the_words_are_found_until_they_are_deleted,
+        say_words,
+        SHORT,
+    ).rows(pytest.mark.behaviour("search.exact")),
+    *(
+        Scenario(
+            f"words after {verb.__name__}",
             SCRIPTED,
-            around("attachments.erase 1", "deleting 1", "archive.erase 1", "log.erase 1"),
-            delete,
-            nothing_but_the_receipt_is_left,
-            fill,
+            around(f"log.forget 1 | {WORDS}", f"log.head 1 | {WORDS}"),
+            verb,
+            nobody_has_the_words,
+            say_words_that_are_found,
             SHORT,
-        ).rows(pytest.mark.behaviour("erasure.nothing-is-left")),
-        *Scenario(
-            "not stored", SCRIPTED, [*around("deleting 1"), "after completed 1"], respond_unstored, the_response_is_gone
-        ).rows(pytest.mark.behaviour("responses.store")),
-        *Scenario(
-            "unused",
-            SCRIPTED,
-            ["after attachments.put 1", "after attachments.put 2"],
-            say_much,
-            the_unused_upload_is_swept,
-            next_environ=HALF_A_DAY,
-        ).rows(pytest.mark.behaviour("erasure.unused-uploads")),
-        *Scenario(
-            "words",
-            SCRIPTED,
-            around(f"log.append 2 | {WORDS}", f"log.append 1 | {WORDS}"),
-            find,
-            the_words_are_found_until_they_are_deleted,
-            say_words,
-            SHORT,
-        ).rows(pytest.mark.behaviour("search.exact")),
-        *[
-            row
-            for verb in (delete, reset)
-            for row in Scenario(
-                f"words after {verb.__name__}",
-                SCRIPTED,
-                around(f"log.forget 1 | {WORDS}", f"log.head 1 | {WORDS}"),
-                verb,
-                nobody_has_the_words,
-                say_words_that_are_found,
-                SHORT,
-            ).rows(pytest.mark.behaviour("search.forgotten"))
-        ],
-    ],
-    indirect=["stores"],
+        ).rows(pytest.mark.behaviour("search.forgotten"))
+        for verb in (delete, reset)
+    ),
 )
-async def test_what_a_killed_process_kept_or_erased_is_whole_or_gone(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+async def test_what_a_killed_process_kept_or_erased_is_whole_or_gone(row: Row) -> None:
     """The next one does the rest of what was begun."""
-    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source, **scenario.environ), point)
-
-
-@pytest.mark.behaviour("erasure.forgotten")
-@over("stores", "sqlite")
-async def test_a_deleted_thread_is_forgotten_by_the_timer(tmp_path: Path, stores: dict[str, str]) -> None:
-    """By another process, a month later: its receipt is gone, and its key is free."""
-    app = KilledApp(tmp_path, stores, SCRIPTED)
-
-    async def ask(api: Api) -> int:
-        body = {"message": "hi", "thread_id": "t"}
-        return (await api.http.post("/api/agents/Joker/run", json=body, headers={"idempotency-key": "k"})).status_code
-
-    async def receipt_is(api: Api, status: int) -> bool:
-        return (await api.http.get(f"{THREAD}/erasure")).status_code == status
-
-    async with app.running() as api:
-        await ask(api)
-        await delete(app, api)
-        await app.until(lambda: receipt_is(api, 200))
-        assert await ask(api) == 410
-    async with app.running(**A_MONTH) as api:
-        await app.repaired(api)
-        await app.until(lambda: receipt_is(api, 404))
-        while (status := await ask(api)) == 410:  # the receipt goes a moment before the key is free
-            continue
-
-    assert status == 200
+    await row.dies_and_ends()
 
 
 SEARCHING = """
@@ -298,48 +264,43 @@ async def nobody_finds_it(app: KilledApp, api: Api) -> None:
     assert answer.json()["threads"] == []
 
 
-@pytest.mark.parametrize(
-    ("scenario", "point", "stores"),
-    [
-        *Scenario(
-            "handed over",
+@each_dies(
+    Scenario(
+        "handed over",
+        SEARCHING,
+        around("engine.put 1", *(f"log.append {nth} | {INDEXED}" for nth in (1, 2, 3))),
+        find,
+        the_engine_has_the_thread,
+        say_words,
+        SHORT,
+        A_MINUTE,
+    ).rows(pytest.mark.behaviour("search.engine-exact")),
+    *(
+        Scenario(
+            verb.__name__,
             SEARCHING,
-            around("engine.put 1", *(f"log.append {nth} | {INDEXED}" for nth in (1, 2, 3))),
-            find,
-            the_engine_has_the_thread,
-            say_words,
+            around(
+                "engine.remove 1",
+                *(f"attachments.{call} 1 | unsearched" for call in ("put", "erase")),
+                *(f"log.{call} 1 | {INDEXED}" for call in ("append", "forget")),
+            ),
+            verb,
+            nobody_finds_it,
+            say_words_that_are_found,
             SHORT,
             A_MINUTE,
-        ).rows(pytest.mark.behaviour("search.engine-exact")),
-        *[
-            row
-            for verb in (delete, reset)
-            for row in Scenario(
-                verb.__name__,
-                SEARCHING,
-                around(
-                    "engine.remove 1",
-                    *(f"attachments.{call} 1 | unsearched" for call in ("put", "erase")),
-                    *(f"log.{call} 1 | {INDEXED}" for call in ("append", "forget")),
-                ),
-                verb,
-                nobody_finds_it,
-                say_words_that_are_found,
-                SHORT,
-                A_MINUTE,
-            ).rows(pytest.mark.behaviour("search.engine-forgotten"))
-        ],
-    ],
-    indirect=["stores"],
+        ).rows(pytest.mark.behaviour("search.engine-forgotten"))
+        for verb in (delete, reset)
+    ),
 )
 async def test_the_apps_own_engine_loses_nothing_by_a_kill_and_keeps_nothing_that_was_deleted(
-    scenario: Scenario, point: str, stores: dict[str, str], server: AiSearchServer, tmp_path: Path
+    row: Row, server: AiSearchServer
 ) -> None:
     """The engine of the app delivers to the next host what the dead one had begun."""
-    app = KilledApp(tmp_path, stores, scenario.source, AI_SEARCH=server.endpoint, **scenario.environ)
+    row.app.environ["AI_SEARCH"] = server.endpoint
 
     async def then(app: KilledApp, api: Api) -> None:
-        await scenario.end(app, api)
+        await row.scenario.end(app, api)
         await app.until(lambda: is_gone(server))
 
         async def owed() -> bool:
@@ -347,7 +308,7 @@ async def test_the_apps_own_engine_loses_nothing_by_a_kill_and_keeps_nothing_tha
 
         await app.until(owed)
 
-    await dataclasses.replace(scenario, end=then).killed_and_ended(app, point)
+    await dataclasses.replace(row.scenario, end=then).killed_and_ended(row.app, row.point)
 
 
 @pytest.mark.behaviour("search.engine-forgotten")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.killed_app import KILLED, KilledApp, Scenario
+from tests.faults.killed_app import KILLED, KilledApp, Row, Scenario, each_dies
 from tests.support.canary import holds
 from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.receiver import WEBHOOKS, Receiver, receiving
@@ -49,10 +49,10 @@ app = AgentFunctionApp(agents=[scripted_agent("Joker")], webhook=os.environ["REC
 """
 
 
-def notices(folder: Path, stores: dict[str, str], receiver: Receiver, **environ: str) -> KilledApp:
-    app = KilledApp(folder, stores, NOTICES, **{**WEBHOOKS, **stores, "RECEIVER": f"{receiver.url}/hook"}, **environ)
+def tells(app: KilledApp, receiver: Receiver) -> None:
+    """Have the app tell that receiver."""
+    app.environ |= {**WEBHOOKS, **app.stores, "RECEIVER": f"{receiver.url}/hook"}
     app.known["receiver"] = receiver
-    return app
 
 
 def told(app: KilledApp, event: str) -> list[Any]:
@@ -162,37 +162,33 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("scenario", "point", "stores"),
-    [
-        *Scenario("delivery", NOTICES, STEPS["delivery"], leave_a_run, the_receiver_is_told_one_message).rows(
-            pytest.mark.behaviour("webhooks.again"), gate=[("engine after-entity:2", "sqlite")]
-        ),
-        *Scenario("recorded", NOTICES, STEPS["recorded"], give, it_counts_and_is_told_once).rows(
-            pytest.mark.behaviour("feedback.told")
-        ),
-        *Scenario("unrecorded", NOTICES, STEPS["unrecorded"], give, nothing_was_given).rows(
-            pytest.mark.behaviour("feedback.told")
-        ),
-        *Scenario("reset", NOTICES, STEPS["reset"], give_and_reset, it_goes_by_itself).rows(
-            pytest.mark.behaviour("feedback.erased")
-        ),
-    ],
-    indirect=["stores"],
+@each_dies(
+    Scenario("delivery", NOTICES, STEPS["delivery"], leave_a_run, the_receiver_is_told_one_message).rows(
+        pytest.mark.behaviour("webhooks.again"), gate=[("engine after-entity:2", "sqlite")]
+    ),
+    Scenario("recorded", NOTICES, STEPS["recorded"], give, it_counts_and_is_told_once).rows(
+        pytest.mark.behaviour("feedback.told")
+    ),
+    Scenario("unrecorded", NOTICES, STEPS["unrecorded"], give, nothing_was_given).rows(
+        pytest.mark.behaviour("feedback.told")
+    ),
+    Scenario("reset", NOTICES, STEPS["reset"], give_and_reset, it_goes_by_itself).rows(
+        pytest.mark.behaviour("feedback.erased")
+    ),
 )
-async def test_a_notice_whose_process_dies_is_given_once(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+async def test_a_notice_whose_process_dies_is_given_once(row: Row) -> None:
     """What was begun is ended by another process."""
     async with receiving() as receiver:
-        await scenario.killed_and_ended(notices(tmp_path, stores, receiver), point)
+        tells(row.app, receiver)
+        await row.dies_and_ends()
 
 
 @pytest.mark.behaviour("webhooks.apart")
 async def test_a_kill_while_a_receiver_hangs_keeps_nothing_from_it(tmp_path: Path, stores: dict[str, str]) -> None:
     """The operation is over by then, and the engine has nothing to deliver again: its clock has it sent."""
     async with receiving() as receiver:
-        app = notices(tmp_path, stores, receiver, HELD_SECONDS="3")
+        app = KilledApp(tmp_path, stores, NOTICES, HELD_SECONDS="3")
+        tells(app, receiver)
         async with app.running() as api:
             receiver.statuses = [0]
             await api.ask("say hello", thread_id="t", wait_for_response=False)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.faults.app_process import AppFolder
-from tests.faults.killed_app import CLERK, KILLED, KilledApp, Scenario
+from tests.faults.killed_app import CLERK, KILLED, KilledApp, Row, Scenario, each_dies
 from tests.support.carriers import Api
-from tests.support.grouped_app import grouped_app
 
 pytestmark = KILLED
 
@@ -120,59 +117,28 @@ async def its_progress_was_kept(app: KilledApp, api: Api) -> None:
     assert events.rindex("is through its gate") > events.rindex("waits for its gate")
 
 
-@pytest.mark.parametrize(
-    ("scenario", "point", "stores"),
-    [
-        *Scenario(
-            "pause",
-            SLOW,
-            [f"{side} {kind} 1" for kind in ("paused", "released") for side in ("after", "before")],
-            pause,
-            the_pause_stands,
-        ).rows(pytest.mark.behaviour("runs.pause-survives-kill")),
-        *Scenario(
-            "resume",
-            SLOW,
-            ["after resumed 1", "before resumed 1", "before claimed 2", "after claimed 2"],
-            pause_and_resume,
-            the_run_is_resumed,
-        ).rows(pytest.mark.behaviour("runs.pause-survives-kill")),
-        *Scenario("progress", SLOW, ["after progressed 1"], begin, its_progress_was_kept).rows(
-            pytest.mark.behaviour("runs.progress-survives-kill")
-        ),
-    ],
-    indirect=["stores"],
+@each_dies(
+    Scenario(
+        "pause",
+        SLOW,
+        [f"{side} {kind} 1" for kind in ("paused", "released") for side in ("after", "before")],
+        pause,
+        the_pause_stands,
+    ).rows(pytest.mark.behaviour("runs.pause-survives-kill")),
+    Scenario(
+        "resume",
+        SLOW,
+        ["after resumed 1", "before resumed 1", "before claimed 2", "after claimed 2"],
+        pause_and_resume,
+        the_run_is_resumed,
+    ).rows(pytest.mark.behaviour("runs.pause-survives-kill")),
+    Scenario("progress", SLOW, ["after progressed 1"], begin, its_progress_was_kept).rows(
+        pytest.mark.behaviour("runs.progress-survives-kill")
+    ),
 )
-async def test_a_run_whose_process_dies_is_as_far_as_it_was(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+async def test_a_run_whose_process_dies_is_as_far_as_it_was(row: Row) -> None:
     """Whoever asks again has what they asked for."""
-    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source), point)
-
-
-@pytest.mark.behaviour("runs.pause-survives-kill")
-async def test_two_processes_pause_and_resume_a_run_of_a_third_that_is_killed_meanwhile(
-    tmp_path: Path, stores: dict[str, str]
-) -> None:
-    """No process that comes takes the run up while it is paused; then it goes on once."""
-    app = KilledApp(tmp_path, stores, SLOW)
-    with grouped_app(app.path, log=app.environ) as group:
-        async with app.reaching(group.http[0]) as one, app.reaching(group.http[1]) as two:
-            place = await begin(app, one)
-            asked = await asyncio.gather(*(api.http.post(f"{place}/pause") for api in (one, two)))
-            open_the_gate(app)
-            await until_it_is(app, two, "paused")
-            before = await attempts(two)
-            group.durable.kill()
-            group.durable.start()
-            standing = await attempts(two)
-            resumed = await asyncio.gather(*(api.http.post(f"{place}/resume") for api in (one, two)))
-            ended = await until_it_is(app, one, "success")
-            events = (await one.http.get(f"{place}/events")).text
-
-    assert [answer.status_code for answer in (*asked, *resumed)] == [202] * 4
-    assert (standing, ended["response"]) == (before, DONE)
-    assert (app.said.count("ended 1"), events.count("event: resumed")) == (1, 1)
+    await row.dies_and_ends()
 
 
 AHEAD_SECONDS = 8.0
@@ -247,55 +213,22 @@ async def no_clock_is_left(app: KilledApp, api: Api) -> None:
     assert again[1] == 204
 
 
-@pytest.mark.parametrize(
-    ("scenario", "point", "stores"),
-    [
-        *Scenario("tick", CLERK, ["after 4", "after 3", "engine after-activity:1"], be_due, the_tick_has_its_run).rows(
-            pytest.mark.behaviour("schedules.one-run-per-tick")
-        ),
-        *Scenario("paused", CLERK, ["after 1", "before 1"], pause_the_schedule, no_clock_is_left, be_ahead).rows(
-            pytest.mark.behaviour("schedules.paused")
-        ),
-        *Scenario(
-            "deleted",
-            CLERK,
-            ["after 1", "before 1", "after log.forget 1"],
-            delete_the_schedule,
-            no_clock_is_left,
-            be_ahead,
-        ).rows(pytest.mark.behaviour("schedules.deleted")),
-    ],
-    indirect=["stores"],
+@each_dies(
+    Scenario("tick", CLERK, ["after 4", "after 3", "engine after-activity:1"], be_due, the_tick_has_its_run).rows(
+        pytest.mark.behaviour("schedules.one-run-per-tick")
+    ),
+    Scenario("paused", CLERK, ["after 1", "before 1"], pause_the_schedule, no_clock_is_left, be_ahead).rows(
+        pytest.mark.behaviour("schedules.paused")
+    ),
+    Scenario(
+        "deleted",
+        CLERK,
+        ["after 1", "before 1", "after log.forget 1"],
+        delete_the_schedule,
+        no_clock_is_left,
+        be_ahead,
+    ).rows(pytest.mark.behaviour("schedules.deleted")),
 )
-async def test_a_schedule_whose_process_dies_runs_once_or_not_at_all(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+async def test_a_schedule_whose_process_dies_runs_once_or_not_at_all(row: Row) -> None:
     """As it was when it died."""
-    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source), point)
-
-
-@pytest.mark.behaviour("schedules.one-run-per-tick")
-async def test_a_tick_whose_clock_runs_in_two_processes_has_one_run(tmp_path: Path) -> None:
-    """Each has an engine and a clock of its own over one log, and both wake at the same moment.
-
-    Each engine has an entity of the thread too, and takes the other's claim for one of a delivery that was lost. So the
-    model is asked by both, and one answer counts: this counts runs.
-    """
-    log = {"AGENT_LOG": f"sqlite:{tmp_path / 'shared' / 'log.sqlite'}"}
-    folders = [AppFolder(tmp_path / name, log) for name in ("one", "two")]
-    with folders[0].host() as one, folders[1].host() as two:
-        apis = [folder.api(host) for folder, host in zip(folders, (one, two), strict=True)]
-        app = KilledApp(tmp_path, log, CLERK)
-        app.known["place"] = await schedule(apis[0], "Joker", "say hello", 2)
-        [clock] = await clocks(apis[0])
-        url = f"/runtime/webhooks/durabletask/orchestrators/{clock['name']}/{clock['instanceId']}"
-        assert (await apis[1].http.post(url, content=clock["input"])).status_code == 202
-
-        async def slept() -> bool:
-            answers = [await api.http.get(f"{INSTANCES}/{clock['instanceId']}") for api in apis]
-            return {answer.json()["runtimeStatus"] for answer in answers} == {"Completed"}
-
-        await app.until(slept)
-        await one_run(app, apis[1], "Joker")
-        for api in apis:
-            await api.http.aclose()
+    await row.dies_and_ends()

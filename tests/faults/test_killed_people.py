@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import httpx
 import openai
 import pytest
 
-from tests.faults.killed_app import CLERK, KILLED, KilledApp, Scenario
+from tests.faults.killed_app import CLERK, KILLED, KilledApp, Row, Scenario, each_dies
 from tests.support.ag_ui import events_of, folded, text_of, wanted
 from tests.support.ai_sdk import chunks_of, texts
 from tests.support.ai_sdk import text_of as text_of_chunks
@@ -344,15 +343,17 @@ AROUND_A_DEFAULT = (
     *("before 3", "before 4", "after 5", "after 3", "before 6", "after 6"),
     *(f"engine {side}:{n}" for side in ("after-entity", "before-commit", "after-commit") for n in (3, 4, 5)),
 )
-APPROVALS = [
-    *Scenario(
+
+
+@each_dies(
+    Scenario(
         "edited",
         CLERK,
         ["after 3", "before 3", "after completed 2", "before claimed 2", "after tool_result 1", "before completed 2"],
         ask_and_edit,
         the_edited_call_was_made,
     ).rows(pytest.mark.behaviour("approvals.edited")),
-    *Scenario(
+    Scenario(
         "used rule",
         STANDING,
         ["after 3", "after 1"],
@@ -360,51 +361,42 @@ APPROVALS = [
         the_rule_holds_in_the_second_attempt,
         approve_for_good,
     ).rows(pytest.mark.behaviour("approvals.standing-killed")),
-    *Scenario("new rule", STANDING, ["after 5"], approve_for_good, the_rule_is_given_once).rows(
+    Scenario("new rule", STANDING, ["after 5"], approve_for_good, the_rule_is_given_once).rows(
         pytest.mark.behaviour("approvals.standing-killed")
     ),
-    *Scenario(
+    Scenario(
         "withdrawn rule", STANDING, ["after 1", "before 1"], withdraw, the_withdrawal_is_repeated, approve_for_good
     ).rows(pytest.mark.behaviour("approvals.standing-killed")),
-]
-QUESTIONS = [
-    *Scenario("chat", CALLERS, [*AROUND_AN_ANSWER, "before completed 2"], chat, the_chat_is_whole).rows(
+    Scenario("chat", CALLERS, [*AROUND_AN_ANSWER, "before completed 2"], chat, the_chat_is_whole).rows(
         pytest.mark.behaviour("ai-sdk.survives-kill")
     ),
-    *Scenario("default", HURRIED, AROUND_A_DEFAULT, ask_hurriedly, the_default_is_taken_once).rows(
+    Scenario("default", HURRIED, AROUND_A_DEFAULT, ask_hurriedly, the_default_is_taken_once).rows(
         pytest.mark.behaviour("asks.default")
     ),
-    *Scenario(
+    Scenario(
         "workflow",
         FRONT,
         ["after 2", "before 2", "after 3", "before 4", "after 4", "after 5", "after 7", "after 9"],
         run_the_workflow,
         the_workflow_asked_once,
     ).rows(pytest.mark.behaviour("workflows.asks-survives-kill")),
-    *[
-        row
-        for wire in WIRES
-        for row in Scenario(
+    *(
+        Scenario(
             wire,
             CALLERS,
             [*AROUND_AN_ANSWER, "before completed 2"],
             WIRES[wire],
             the_caller_has_its_answer(wire),
         ).rows(pytest.mark.behaviour("client-tools.survives-kill"))
-    ],
-    *[
-        row
+        for wire in WIRES
+    ),
+    *(
+        Scenario(f"mcp {version}", CALLERS, AROUND_AN_ANSWER, over_mcp(version), the_tool_acted_once(version)).rows(
+            pytest.mark.behaviour("mcp-endpoint.killed")
+        )
         for version in (HANDSHAKE, STATELESS)
-        for row in Scenario(
-            f"mcp {version}", CALLERS, AROUND_AN_ANSWER, over_mcp(version), the_tool_acted_once(version)
-        ).rows(pytest.mark.behaviour("mcp-endpoint.killed"))
-    ],
-]
-
-
-@pytest.mark.parametrize(("scenario", "point", "stores"), APPROVALS + QUESTIONS, indirect=["stores"])
-async def test_a_killed_process_loses_neither_question_nor_answer(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+    ),
+)
+async def test_a_killed_process_loses_neither_question_nor_answer(row: Row) -> None:
     """The next one asks once, and makes each step once."""
-    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source), point)
+    await row.dies_and_ends()

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults.killed_app import KILLED, KilledApp, Scenario
+from tests.faults.killed_app import KILLED, KilledApp, Row, Scenario, each_dies
 from tests.faults.planned_app import PlannedApp, points
 from tests.support.a2a import HEADERS, message, payloads, taken
 from tests.support.ag_ui import events_of, folded, states, wanted
@@ -323,20 +323,12 @@ async def no_change_of_the_state_is_lost(app: KilledApp, api: Api) -> None:
 ROUNDS = [f"{side} {nth}" for nth in (3, 2, 4, 5) for side in ("after", "before")]
 
 
-@pytest.mark.parametrize(
-    ("scenario", "point", "stores"),
-    [
-        *Scenario("context", SHOWN, ROUNDS, show, each_model_call_had_the_context).rows(
-            pytest.mark.behaviour("ag-ui.context")
-        ),
-        *Scenario("state", SHOWN, ROUNDS, paint, no_change_of_the_state_is_lost).rows(
-            pytest.mark.behaviour("ag-ui.state")
-        ),
-    ],
-    indirect=["stores"],
+@each_dies(
+    Scenario("context", SHOWN, ROUNDS, show, each_model_call_had_the_context).rows(
+        pytest.mark.behaviour("ag-ui.context")
+    ),
+    Scenario("state", SHOWN, ROUNDS, paint, no_change_of_the_state_is_lost).rows(pytest.mark.behaviour("ag-ui.state")),
 )
-async def test_what_a_page_shows_outlives_the_process(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+async def test_what_a_page_shows_outlives_the_process(row: Row) -> None:
     """The request sent again follows the run."""
-    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source), point)
+    await row.dies_and_ends()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,7 +16,7 @@ from hosting.host_settings import task_hub
 from hosting.names import APP, Address, StoreKey, keyed_thread_id
 from hosting.settings import read_settings
 from hosting.store_choice import choose_attachments
-from tests.faults.killed_app import KILLED, SCRIPTED, KilledApp, Scenario
+from tests.faults.killed_app import KILLED, SCRIPTED, KilledApp, Row, Scenario, each_dies
 from tests.support.archives import archive_of_app, archived_epochs
 from tests.support.carriers import Api
 
@@ -230,39 +229,33 @@ PUTTING = [f"{call} | {OF_T}" for call in ("after log.append 1", "before log.app
 """At last in the entity's operation, before its document is stored."""
 
 
-@pytest.mark.parametrize(
-    ("scenario", "point", "stores"),
-    [
-        *Scenario("messages", SCRIPTED, PUTTING, put_into_one, messages_are_put_in_once, say_one).rows(
-            pytest.mark.behaviour("thread.put-killed")
-        ),
-        *Scenario("new thread", SCRIPTED, PUTTING[:2], put, messages_are_put_in_once).rows(
-            pytest.mark.behaviour("thread.put-killed")
-        ),
-        *Scenario("left messages", IMPATIENT, PUTTING[:2], put, the_thread_is_found_though_nobody_asks).rows(
-            pytest.mark.behaviour("thread.put-killed")
-        ),
-        *Scenario(
-            "left metadata",
-            IMPATIENT,
-            [f'{side} log.append 1 | "team"' for side in ("after", "before")],
-            begin_by_metadata,
-            the_thread_is_found_though_nobody_asks,
-        ).rows(pytest.mark.behaviour("thread.put-killed")),
-        *Scenario("state", SCRIPTED, PUTTING[:2], patch, the_state_is_written_once, say_one).rows(
-            pytest.mark.behaviour("thread.put-killed")
-        ),
-        *Scenario(
-            "fork", SCRIPTED, FORKING, fork, the_fork_is_whole_and_one, speak, SHORT, next_environ=HALF_A_DAY
-        ).rows(pytest.mark.behaviour("fork.killed"), pytest.mark.behaviour("fork.once")),
-        *Scenario(
-            "response", SCRIPTED, ["before 2"], respond_anew, the_response_is_one_on_one_fork, respond_twice
-        ).rows(pytest.mark.behaviour("responses.forked")),
-    ],
-    indirect=["stores"],
+@each_dies(
+    Scenario("messages", SCRIPTED, PUTTING, put_into_one, messages_are_put_in_once, say_one).rows(
+        pytest.mark.behaviour("thread.put-killed")
+    ),
+    Scenario("new thread", SCRIPTED, PUTTING[:2], put, messages_are_put_in_once).rows(
+        pytest.mark.behaviour("thread.put-killed")
+    ),
+    Scenario("left messages", IMPATIENT, PUTTING[:2], put, the_thread_is_found_though_nobody_asks).rows(
+        pytest.mark.behaviour("thread.put-killed")
+    ),
+    Scenario(
+        "left metadata",
+        IMPATIENT,
+        [f'{side} log.append 1 | "team"' for side in ("after", "before")],
+        begin_by_metadata,
+        the_thread_is_found_though_nobody_asks,
+    ).rows(pytest.mark.behaviour("thread.put-killed")),
+    Scenario("state", SCRIPTED, PUTTING[:2], patch, the_state_is_written_once, say_one).rows(
+        pytest.mark.behaviour("thread.put-killed")
+    ),
+    Scenario("fork", SCRIPTED, FORKING, fork, the_fork_is_whole_and_one, speak, SHORT, next_environ=HALF_A_DAY).rows(
+        pytest.mark.behaviour("fork.killed"), pytest.mark.behaviour("fork.once")
+    ),
+    Scenario("response", SCRIPTED, ["before 2"], respond_anew, the_response_is_one_on_one_fork, respond_twice).rows(
+        pytest.mark.behaviour("responses.forked")
+    ),
 )
-async def test_a_thread_whose_process_dies_is_whole_and_once(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+async def test_a_thread_whose_process_dies_is_whole_and_once(row: Row) -> None:
     """By the same request, or though nobody asks again."""
-    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source, **scenario.environ), point)
+    await row.dies_and_ends()

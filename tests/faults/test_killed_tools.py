@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.killed_app import KILLED, KilledApp, Scenario
+from tests.faults.killed_app import KILLED, KilledApp, Row, Scenario, each_dies
 from tests.support.carriers import Api
 from tests.support.delegating import go_on, result, start, wait
 
@@ -244,48 +243,42 @@ def spent(name: str, per: str) -> tuple[Any, Any]:
     return begin, end
 
 
-@pytest.mark.parametrize(
-    ("scenario", "point", "stores"),
-    [
-        *Scenario("remember", REMEMBERING, ["after remember 1"], remember, it_is_remembered_once).rows(
-            pytest.mark.behaviour("memory.once")
-        ),
-        *Scenario("forget", REMEMBERING, ["after forget 1"], forget, it_is_forgotten, remember).rows(
-            pytest.mark.behaviour("memory.once")
-        ),
-        *Scenario("changed file", FILES, ["after tool_result 1"], change_the_plan, the_plan_is_changed_once, plan).rows(
-            pytest.mark.behaviour("files.through-a-kill")
-        ),
-        *Scenario("new file", FILES, ["after write 1"], write_a_file, the_file_is_written).rows(
-            pytest.mark.behaviour("files.through-a-kill")
-        ),
-        *Scenario(
-            "owner's files", FILES, ["after owned write 1"], write_for_all_threads, the_file_of_all_threads_is_there
-        ).rows(pytest.mark.behaviour("files.of-owners")),
-        *Scenario(
-            "task", DELEGATING, ["after begin 1", "before begin 1", "after found 1"], delegate, there_is_one_task
-        ).rows(pytest.mark.behaviour("background.once"), pytest.mark.behaviour("background.budgets")),
-        *Scenario(
-            "task of a workflow",
-            DELEGATING,
-            ["after begin 1", "after found 1"],
-            delegate_in_a_workflow,
-            the_workflow_has_one_task,
-        ).rows(pytest.mark.behaviour("background.of-workflows")),
-        *Scenario(
-            "task of later", DELEGATING, ["before found 1"], delegate_and_answer, the_next_turn_reads_the_task
-        ).rows(pytest.mark.behaviour("background.once")),
-        *Scenario("budget of a run", SPENDING, ["after tool_result 3"], *spent("Run", "run")).rows(
-            pytest.mark.behaviour("turn.budget")
-        ),
-        *Scenario("budget of a day", SPENDING, ["after tool_result 3"], *spent("Day", "owner/day")).rows(
-            pytest.mark.behaviour("turn.budget")
-        ),
-    ],
-    indirect=["stores"],
+@each_dies(
+    Scenario("remember", REMEMBERING, ["after remember 1"], remember, it_is_remembered_once).rows(
+        pytest.mark.behaviour("memory.once")
+    ),
+    Scenario("forget", REMEMBERING, ["after forget 1"], forget, it_is_forgotten, remember).rows(
+        pytest.mark.behaviour("memory.once")
+    ),
+    Scenario("changed file", FILES, ["after tool_result 1"], change_the_plan, the_plan_is_changed_once, plan).rows(
+        pytest.mark.behaviour("files.through-a-kill")
+    ),
+    Scenario("new file", FILES, ["after write 1"], write_a_file, the_file_is_written).rows(
+        pytest.mark.behaviour("files.through-a-kill")
+    ),
+    Scenario(
+        "owner's files", FILES, ["after owned write 1"], write_for_all_threads, the_file_of_all_threads_is_there
+    ).rows(pytest.mark.behaviour("files.of-owners")),
+    Scenario(
+        "task", DELEGATING, ["after begin 1", "before begin 1", "after found 1"], delegate, there_is_one_task
+    ).rows(pytest.mark.behaviour("background.once"), pytest.mark.behaviour("background.budgets")),
+    Scenario(
+        "task of a workflow",
+        DELEGATING,
+        ["after begin 1", "after found 1"],
+        delegate_in_a_workflow,
+        the_workflow_has_one_task,
+    ).rows(pytest.mark.behaviour("background.of-workflows")),
+    Scenario("task of later", DELEGATING, ["before found 1"], delegate_and_answer, the_next_turn_reads_the_task).rows(
+        pytest.mark.behaviour("background.once")
+    ),
+    Scenario("budget of a run", SPENDING, ["after tool_result 3"], *spent("Run", "run")).rows(
+        pytest.mark.behaviour("turn.budget")
+    ),
+    Scenario("budget of a day", SPENDING, ["after tool_result 3"], *spent("Day", "owner/day")).rows(
+        pytest.mark.behaviour("turn.budget")
+    ),
 )
-async def test_what_was_done_before_a_kill_is_done_once(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+async def test_what_was_done_before_a_kill_is_done_once(row: Row) -> None:
     """The next attempt finds it."""
-    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source), point)
+    await row.dies_and_ends()

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.faults.app_process import until_dead
-from tests.faults.killed_app import CLERK, KILLED, KilledApp, Scenario
+from tests.faults.killed_app import CLERK, KILLED, KilledApp, Row, Scenario, each_dies
 from tests.support.ag_ui import Events, events_of, folded, text_of, wanted
 from tests.support.carriers import Api, run_count
 from tests.support.instances import Instances
@@ -295,19 +295,19 @@ async def the_message_was_taken_back_once(app: KilledApp, api: Api) -> None:
     assert text_of(on) == "5"
 
 
-TURN_ROWS = [
-    *Scenario("run", TURNS, ["before completed 1"], ask_and_leave, the_run_has_finished, be_named).rows(
+@each_dies(
+    Scenario("run", TURNS, ["before completed 1"], ask_and_leave, the_run_has_finished, be_named).rows(
         pytest.mark.behaviour("turn.survives-kill"), gate=[("before completed 1", kind) for kind in ("tables", "redis")]
     ),
-    *Scenario("engine", TURNS, ENGINE, ask_twice, both_turns_stand_once).rows(
+    Scenario("engine", TURNS, ENGINE, ask_twice, both_turns_stand_once).rows(
         pytest.mark.behaviour("turn.survives-kill-at-every-point"),
         pytest.mark.behaviour("turn.terminal-record-wins"),
         gate=[("engine after-entity:1", "sqlite")],
     ),
-    *Scenario("key", TURNS, AROUND_A_TURN, send, the_key_has_one_run).rows(
+    Scenario("key", TURNS, AROUND_A_TURN, send, the_key_has_one_run).rows(
         pytest.mark.behaviour("http.idempotent-after-crash"), gate=[("before signal 1", "sqlite")]
     ),
-    *Scenario(
+    Scenario(
         "batch",
         TURNS,
         ["before 6", "after 2", "before 5", "after 5", "after signal 3", "after 6"],
@@ -315,14 +315,14 @@ TURN_ROWS = [
         the_batch_has_each_run_once,
         environ={"AGENT_BATCH_RUNS": "1"},
     ).rows(pytest.mark.behaviour("batch.once")),
-    *Scenario(
+    Scenario(
         "trigger",
         TURNS,
         ["before output 1", *AROUND_A_TURN, "after end 1", "before end 1", "after output 1"],
         deliver,
         the_delivery_has_one_run,
     ).rows(pytest.mark.behaviour("triggers.after-crash")),
-    *Scenario(
+    Scenario(
         "callback",
         TURNS,
         [
@@ -335,9 +335,7 @@ TURN_ROWS = [
         leave_a_run,
         the_callback_is_told,
     ).rows(pytest.mark.behaviour("callbacks.at-least-once"), gate=[("engine after-entity:1", "sqlite")]),
-]
-THREAD_ROWS = [
-    *Scenario(
+    Scenario(
         "archive",
         TURNS,
         [
@@ -348,10 +346,10 @@ THREAD_ROWS = [
         the_archive_lost_and_doubled_nothing,
         environ={"AGENT_RECENT_BYTES": "2048"},
     ).rows(pytest.mark.behaviour("archive.survives-kill")),
-    *Scenario("figures", TURNS, ["after 1", "before 1"], count, no_run_is_counted_twice, take_three_turns).rows(
+    Scenario("figures", TURNS, ["after 1", "before 1"], count, no_run_is_counted_twice, take_three_turns).rows(
         pytest.mark.behaviour("overview.exact")
     ),
-    *Scenario(
+    Scenario(
         "asked again",
         TURNS,
         [f"{side} log.append {nth} | thread_id='t'" for nth in (1, 2, 3) for side in ("after", "before")],
@@ -359,15 +357,10 @@ THREAD_ROWS = [
         the_message_was_taken_back_once,
         spoken,
     ).rows(pytest.mark.behaviour("ag-ui.asked-again-killed")),
-]
-
-
-@pytest.mark.parametrize(("scenario", "point", "stores"), TURN_ROWS + THREAD_ROWS, indirect=["stores"])
-async def test_a_turn_whose_process_dies_is_one_run_with_one_end(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+)
+async def test_a_turn_whose_process_dies_is_one_run_with_one_end(row: Row) -> None:
     """Whoever comes next finds what was done, and does the rest."""
-    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source, **scenario.environ), point)
+    await row.dies_and_ends()
 
 
 @pytest.mark.behaviour("turn.crashing-message-ends")
@@ -447,34 +440,28 @@ async def one_attempt_was_left(app: KilledApp, api: Api) -> None:
     assert app.model_calls("fail") == 2
 
 
-@pytest.mark.parametrize(
-    ("scenario", "point", "stores"),
-    [
-        *Scenario(
-            "orchestration",
-            CLERK + CHARGING,
-            [
-                *(f"engine {side}-orchestrator:{nth}" for side in ("before", "after") for nth in (2, 3)),
-                *(f"engine {side}-entity:{nth}" for side in ("before", "after") for nth in (1, 2)),
-                *(f"engine {side}-commit:{nth}" for side in ("before", "inside", "after") for nth in (3, 5)),
-            ],
-            charge,
-            each_charge_was_made_once,
-        ).rows(
-            pytest.mark.behaviour("orchestrations.once"),
-            gate=[(f"engine after-{step}:2", "sqlite") for step in ("orchestrator", "entity")],
-        ),
-        *Scenario("retry", RETRYING, ["after claimed 2"], fail_twice, one_attempt_was_left).rows(
-            pytest.mark.behaviour("retry.survives-crashes")
-        ),
-    ],
-    indirect=["stores"],
+@each_dies(
+    Scenario(
+        "orchestration",
+        CLERK + CHARGING,
+        [
+            *(f"engine {side}-orchestrator:{nth}" for side in ("before", "after") for nth in (2, 3)),
+            *(f"engine {side}-entity:{nth}" for side in ("before", "after") for nth in (1, 2)),
+            *(f"engine {side}-commit:{nth}" for side in ("before", "inside", "after") for nth in (3, 5)),
+        ],
+        charge,
+        each_charge_was_made_once,
+    ).rows(
+        pytest.mark.behaviour("orchestrations.once"),
+        gate=[(f"engine after-{step}:2", "sqlite") for step in ("orchestrator", "entity")],
+    ),
+    Scenario("retry", RETRYING, ["after claimed 2"], fail_twice, one_attempt_was_left).rows(
+        pytest.mark.behaviour("retry.survives-crashes")
+    ),
 )
-async def test_an_orchestration_whose_process_dies_asks_each_agent_once(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+async def test_an_orchestration_whose_process_dies_asks_each_agent_once(row: Row) -> None:
     """No recorded answer is asked for again."""
-    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source), point)
+    await row.dies_and_ends()
 
 
 @pytest.mark.behaviour("orchestrations.repeated-episode")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from hosting.features.uploads.contents import PIECE_BYTES
-from tests.faults.killed_app import KILLED, SCRIPTED, KilledApp, Scenario
+from tests.faults.killed_app import KILLED, SCRIPTED, KilledApp, Row, Scenario, each_dies
 from tests.faults.storm_kept import kept
 from tests.faults.uploaded_files import names_in
 from tests.support.carriers import GUARD_SECONDS, Api
@@ -211,54 +210,47 @@ CANCELLING = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("scenario", "point", "stores"),
-    [
-        *Scenario("sent", SCRIPTED, UPLOADING, send, the_file_is_whole_or_not_there).rows(
-            pytest.mark.behaviour("uploads.through-a-kill")
-        ),
-        *Scenario(
-            "part",
-            SCRIPTED,
-            [f"before {call} 1 | upload" for call in ("attachments.put", "log.append")],
-            send_half,
-            send_half_and_complete,
-            begin_by_halves,
-        ).rows(pytest.mark.behaviour("uploads.through-a-kill")),
-        *Scenario(
-            "completion",
-            SCRIPTED,
-            [f"{side} log.append {nth} | upload" for nth in (3, 1, 2, 4) for side in ("before", "after")],
-            complete,
-            the_parts_are_one_file,
-            begin_whole,
-        ).rows(pytest.mark.behaviour("uploads.through-a-kill")),
-        *Scenario("cancellation", SCRIPTED, CANCELLING, give_up, the_upload_is_given_up, begin_whole).rows(
-            pytest.mark.behaviour("uploads.through-a-kill")
-        ),
-        *Scenario(
-            "thread", SCRIPTED, DELETING, delete_the_thread, the_receipt_counts_the_file, send_to_the_thread
-        ).rows(pytest.mark.behaviour("uploads.through-a-kill")),
-        *Scenario(
-            "fork",
-            SCRIPTED,
-            ["after log.append 3 | copy-1", "after log.append 4 | copy-1"]
-            + [f"before log.append {nth} | copy-1" for nth in (2, 3, 4, 6, 8)],
-            fork,
-            the_fork_has_all_files,
-            two_files,
-            next_environ={"CLOCK_AHEAD": "43200"},
-        ).rows(pytest.mark.behaviour("uploads.carried"), gate=[("before log.append 3 | copy-1", "sqlite")]),
-    ],
-    indirect=["stores"],
+@each_dies(
+    Scenario("sent", SCRIPTED, UPLOADING, send, the_file_is_whole_or_not_there).rows(
+        pytest.mark.behaviour("uploads.through-a-kill")
+    ),
+    Scenario(
+        "part",
+        SCRIPTED,
+        [f"before {call} 1 | upload" for call in ("attachments.put", "log.append")],
+        send_half,
+        send_half_and_complete,
+        begin_by_halves,
+    ).rows(pytest.mark.behaviour("uploads.through-a-kill")),
+    Scenario(
+        "completion",
+        SCRIPTED,
+        [f"{side} log.append {nth} | upload" for nth in (3, 1, 2, 4) for side in ("before", "after")],
+        complete,
+        the_parts_are_one_file,
+        begin_whole,
+    ).rows(pytest.mark.behaviour("uploads.through-a-kill")),
+    Scenario("cancellation", SCRIPTED, CANCELLING, give_up, the_upload_is_given_up, begin_whole).rows(
+        pytest.mark.behaviour("uploads.through-a-kill")
+    ),
+    Scenario("thread", SCRIPTED, DELETING, delete_the_thread, the_receipt_counts_the_file, send_to_the_thread).rows(
+        pytest.mark.behaviour("uploads.through-a-kill")
+    ),
+    Scenario(
+        "fork",
+        SCRIPTED,
+        ["after log.append 3 | copy-1", "after log.append 4 | copy-1"]
+        + [f"before log.append {nth} | copy-1" for nth in (2, 3, 4, 6, 8)],
+        fork,
+        the_fork_has_all_files,
+        two_files,
+        next_environ={"CLOCK_AHEAD": "43200"},
+    ).rows(pytest.mark.behaviour("uploads.carried"), gate=[("before log.append 3 | copy-1", "sqlite")]),
 )
-async def test_a_file_whose_process_dies_is_whole_or_gone(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+async def test_a_file_whose_process_dies_is_whole_or_gone(row: Row) -> None:
     """After a day nothing is left of a file that is not there."""
-    app = KilledApp(tmp_path, stores, scenario.source)
-    await scenario.killed_and_ended(app, point)
-    await nothing_is_left_a_day_later(app)
+    await row.dies_and_ends()
+    await nothing_is_left_a_day_later(row.app)
 
 
 async def ready(app: KilledApp, api: Api, url: str) -> Any:
@@ -348,23 +340,18 @@ INDEXING = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("scenario", "point", "stores"),
-    [
-        *Scenario("owner", SEARCHING, ERASING, erase, nothing_of_the_files_is_left, three_files).rows(
-            pytest.mark.behaviour("file-search.erased")
-        ),
-        *Scenario("agent", SEARCHING, ERASING, erase, nothing_of_the_files_is_left, three_files_of_the_agent).rows(
-            pytest.mark.behaviour("file-search.erased")
-        ),
-        *Scenario("job", SEARCHING, INDEXING, index, the_file_is_ready_and_cited).rows(
-            pytest.mark.behaviour("file-search.once")
-        ),
-    ],
-    indirect=["stores"],
+@each_dies(
+    Scenario("owner", SEARCHING, ERASING, erase, nothing_of_the_files_is_left, three_files).rows(
+        pytest.mark.behaviour("file-search.erased")
+    ),
+    Scenario("agent", SEARCHING, ERASING, erase, nothing_of_the_files_is_left, three_files_of_the_agent).rows(
+        pytest.mark.behaviour("file-search.erased")
+    ),
+    Scenario("job", SEARCHING, INDEXING, index, the_file_is_ready_and_cited).rows(
+        pytest.mark.behaviour("file-search.once")
+    ),
 )
-async def test_a_file_for_search_whose_process_dies_is_ready_once_or_gone(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+async def test_a_file_for_search_whose_process_dies_is_ready_once_or_gone(row: Row) -> None:
     """Its bytes, chunks and vectors."""
-    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source, AGENT_ADMIN_ROLE="ops"), point)
+    row.app.environ["AGENT_ADMIN_ROLE"] = "ops"
+    await row.dies_and_ends()

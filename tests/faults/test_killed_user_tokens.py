@@ -131,18 +131,3 @@ async def test_a_run_that_a_clock_begins_waits_for_its_user(
 
     assert went_on == ([], 404, f"told: {said} by {ADA}")
     assert users.app.said == [f"mail {ADA}"]
-
-
-@pytest.mark.behaviour("user-tokens.of-runs-that-nobody-waits-for")
-async def test_a_run_that_nobody_waits_for_has_its_token_in_a_real_host(users: Users) -> None:
-    """The entity's invocation is in the process that accepted it."""
-    body = {"message": "call mail 5", "thread_id": users.thread_id, "wait_for_response": False}
-    async with users.signed_in() as api:
-        accepted = await api.http.post(f"{CLERKS}/run", json=body)
-        run = f"{CLERKS}/threads/{users.thread_id}/runs/{accepted.json()['run_id']}"
-
-        async def ended() -> Any:
-            answer = await api.http.get(run)
-            return answer.status_code == 200 and answer.json()
-
-        assert (await users.app.until(ended))["response"].endswith(f"told: 5 by {ADA}")

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults.killed_app import HEAD, KILLED, KilledApp, Scenario
+from tests.faults.killed_app import HEAD, KILLED, KilledApp, Row, Scenario, each_dies
 from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.running_host import ROOT, RunningHost
 
@@ -286,27 +286,27 @@ async def the_state_of_the_thread_went_on(app: KilledApp, api: Api) -> None:
     assert Counter(app.tools)["tool"] == 3
 
 
-STEPS = [
-    *Scenario("function", TRIP, list(DONE_AGAIN), travel, the_function_went_on).rows(
+@each_dies(
+    Scenario("function", TRIP, list(DONE_AGAIN), travel, the_function_went_on).rows(
         pytest.mark.behaviour("workflows.steps")
     ),
-    *Scenario("cut off", TRIP, CUT_OFF, travel, the_step_ended_its_run).rows(
+    Scenario("cut off", TRIP, CUT_OFF, travel, the_step_ended_its_run).rows(
         pytest.mark.behaviour("workflows.cut-off-steps")
     ),
-    *Scenario(
+    Scenario(
         "told", TRIP, CUT_OFF[:2], travel, the_function_was_told, environ={"AGENT_INTERRUPTED_TOOLS": "tell"}
     ).rows(pytest.mark.behaviour("workflows.cut-off-steps")),
-    *Scenario(
+    Scenario(
         "questions",
         TRIP,
         ["after 14", "before 11", "after 11", "after 12", "before 13", "after 13", "after 15", "after 16", "before 17"],
         ask_and_answer,
         each_question_was_asked_once,
     ).rows(pytest.mark.behaviour("workflows.asks-survives-kill")),
-    *Scenario("supersteps", CHAIN, list(CHAINED_AGAIN), run_the_chain, the_chain_went_on).rows(
+    Scenario("supersteps", CHAIN, list(CHAINED_AGAIN), run_the_chain, the_chain_went_on).rows(
         pytest.mark.behaviour("workflows.survives-kill")
     ),
-    *Scenario(
+    Scenario(
         "agent",
         CHAIN,
         ["after tool_result 1", *(f"{side} checkpointed {nth}" for nth in (1, 2, 3) for side in ("before", "after"))],
@@ -314,15 +314,10 @@ STEPS = [
         the_state_of_the_thread_went_on,
         talk_first,
     ).rows(pytest.mark.behaviour("workflows.as-agent")),
-]
-
-
-@pytest.mark.parametrize(("scenario", "point", "stores"), STEPS, indirect=["stores"])
-async def test_a_workflow_whose_process_dies_goes_on_behind_its_last_step(
-    scenario: Scenario, point: str, stores: dict[str, str], tmp_path: Path
-) -> None:
+)
+async def test_a_workflow_whose_process_dies_goes_on_behind_its_last_step(row: Row) -> None:
     """In another process, which does nothing again that was recorded."""
-    await scenario.killed_and_ended(KilledApp(tmp_path, stores, scenario.source, **scenario.environ), point)
+    await row.dies_and_ends()
 
 
 @pytest.mark.behaviour("workflows.changed")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -102,38 +100,3 @@ async def test_two_hosts_give_an_owner_no_more_than_the_quota(tmp_path: Path, st
     assert len(listed) == 3
     assert [answer.status_code for answer in (bob, *erased, after)] == [201, 200, 200, 201]
     assert kept == b"b" * QUOTA
-
-
-@pytest.mark.behaviour("uploads.scopes")
-@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
-async def test_a_content_of_two_owners_stays_with_the_other_when_one_is_erased(
-    tmp_path: Path, stores: dict[str, str]
-) -> None:
-    """And whoever has the content learns nothing of who else has it: the answers are alike."""
-    app = KilledApp(tmp_path, stores, OWNERS)
-    bob = {"x-user": "bob"}
-    content = b"the very same content " * 5000
-    async with two_hosts(app) as (one, two):
-        mine = await one.post("files?name=a.txt", content=content)
-        his = await two.post("files?name=a.txt", content=content, headers=bob)
-        guesses = [
-            await one.get(f"files/{file_id}{rest}")
-            for file_id in (his.json()["file_id"], "0" * 32)
-            for rest in ("", "/content")
-        ]
-        pieces = await names_in(app, "uploads")
-        await one.delete("owners/me")
-        left = await names_in(app, "uploads")
-        kept = (await one.get(f"files/{his.json()['file_id']}/content", headers=bob)).content
-
-    assert [mine.status_code, his.status_code] == [201, 201]
-    assert mine.json()["sha256"] == his.json()["sha256"] == hashlib.sha256(content).hexdigest()
-    assert mine.json().keys() == his.json().keys()
-    assert {shown(answer) for answer in guesses} == {(404, "unknown_file")}
-    assert (len(pieces), len(left)) == (2, 1)
-    assert kept == content
-
-
-def shown(answer: httpx.Response) -> tuple[int, Any]:
-    """Return what an answer says of itself."""
-    return answer.status_code, answer.json()["code"]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
-from statistics import median
 
 import httpx
 import pytest
@@ -27,11 +24,6 @@ pytestmark = [
 
 RUN = "/api/agents/Joker/run"
 REFUSED = repeated(400, exploring=4000)
-IDLE = repeated(500, exploring=2000)
-MOST_IDLE_BYTES = 20 * 1024
-"""For each connection that waits: 40 MiB for two thousand."""
-MOST_HEALTH_SECONDS = 1.0
-"""Alone it is 50 ms at most; a machine that does much else takes its time."""
 REFUSALS = [
     (RUN, "{", 400),
     (RUN, json.dumps({"message": ""}), 400),
@@ -45,36 +37,6 @@ def host(tmp_path: Path) -> Iterator[RunningHost]:
     """The app under test, where a thread takes one run at a time."""
     with AppFolder(tmp_path).host({"LEASE_SECONDS": "20", "AGENT_QUEUE_LIMIT": "1"}) as host:
         yield host
-
-
-def resident_bytes(host: RunningHost) -> int:
-    """Return how much memory the process has now."""
-    lines = Path(f"/proc/{host.process.pid}/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
-
-
-@pytest.mark.behaviour("devhost.idle-connections")
-async def test_connections_that_wait_cost_little_memory_and_hold_up_nobody(host: RunningHost) -> None:
-    """The health route answers while all of them wait."""
-    address, port = host.origin.removeprefix("http://").split(":")
-    async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-        await http.get("/api/health")
-        before = resident_bytes(host)
-        idle = [await asyncio.open_connection(address, int(port)) for _ in range(IDLE)]
-        took = []
-        for _ in range(5):
-            began = time.monotonic()
-            assert (await http.get("/api/health")).status_code == 200
-            took.append(time.monotonic() - began)
-        grown = resident_bytes(host) - before
-        waiting = sum(not reader.at_eof() for reader, _ in idle)
-    for _, writer in idle:
-        writer.close()
-    print(f"{grown / IDLE:.0f} bytes a connection, health in {median(took) * 1000:.0f} ms")
-
-    assert waiting == IDLE
-    assert grown < IDLE * MOST_IDLE_BYTES
-    assert median(took) < MOST_HEALTH_SECONDS
 
 
 @pytest.mark.behaviour("devhost.refused-and-next")

@@ -1,4 +1,4 @@
-"""A run in a host that is told to stop, or whose wall clock is set forward, while its agent thinks."""
+"""A run in a host that is told to stop while its agent thinks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ THREAD = "/api/agents/Joker/threads/t"
 STOP_SECONDS = 30.0
 GUARD_SECONDS = 15.0
 """Less than a lease: what goes on within it was released and not lost."""
-TWELVE_MINUTES = "720"
 
 
 class ChargingApp:
@@ -39,11 +38,11 @@ class ChargingApp:
         self._stores = stores
         self.path = shutil.copytree(APP, folder / "app")
         shutil.copy(Path(__file__).parent / "charging_app" / "function_app.py", self.path)
-        self.go_on, self.clock, self._notes = folder / "go-on", folder / "clock", folder / "notes.txt"
+        self.go_on, self._notes = folder / "go-on", folder / "notes.txt"
         self._notes.touch()
 
     def host(self) -> RunningHost:
-        return RunningHost(self.path, environ={"NOTES": str(self._notes), "CLOCK": str(self.clock), **self._stores})
+        return RunningHost(self.path, environ={"NOTES": str(self._notes), **self._stores})
 
     def notes(self) -> list[str]:
         """Return what was done in all processes."""
@@ -115,22 +114,3 @@ async def test_a_run_whose_host_is_told_to_stop_is_released_and_goes_on_behind_i
 
     assert (at_stop.count("released"), at_stop[-1]) == (1, "released")
     assert (run["status"], app.notes()) == ("success", ["charged", "thought", "thought"])
-
-
-@pytest.mark.behaviour("service.lost-runs")
-@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
-async def test_a_wall_clock_that_is_set_forward_ends_no_run_of_its_process(app: ChargingApp) -> None:
-    """By twelve minutes, which is longer than a run may take; its caller and whoever else looks wait on."""
-    with app.host() as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=STOP_SECONDS) as http:
-            request = await requested(app, http)
-            app.clock.write_text(TWELVE_MINUTES, encoding="utf-8")
-            run_id = (await http.get(f"{THREAD}/runs")).json()["runs"][0]["run_id"]
-            looks = [(await http.get(f"{THREAD}/runs/{run_id}")).json()["status"] for _ in range(3)]
-            await asyncio.wait((request,), timeout=3)
-            is_early = request.done()
-            app.go_on.touch()
-            answer = await request
-
-    assert (looks, is_early, answer.status_code) == (["running"] * 3, False, 200)
-    assert (answer.json()["response"], app.notes()) == ("charged", ["charged", "thought"])

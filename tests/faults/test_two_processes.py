@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from tests.faults.app_process import AppFolder
+from tests.support.ag_ui import Events, events_of, folded, wanted
 from tests.support.carriers import GUARD_SECONDS, Api, socket_api
 from tests.support.kept_in import KINDS, kept_in, settings_of
 from tests.support.running_host import RunningHost
@@ -24,7 +26,7 @@ THREADS = "/api/agents/Joker/threads"
 def hosts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RunningHost]]:
     """Two hosts in folders of their own, over one log."""
     folders = [AppFolder(tmp_path_factory.mktemp(name)) for name in ("one", "two")]
-    environ = settings_of(request.param, request)
+    environ = {**settings_of(request.param, request), "WIRES": "ag-ui"}
     if request.param == "sqlite":
         environ["AGENT_LOG"] = f"sqlite:{tmp_path_factory.mktemp('shared') / 'log.sqlite'}"
     with folders[0].host(environ) as one, folders[1].host(environ) as two:
@@ -136,6 +138,26 @@ async def test_messages_and_state_that_both_write_at_once_all_stand(apis: list[A
     assert entries[0] == entries[1]
     assert len(entries[0]) == 11
     assert states == [done, done]
+
+
+@pytest.mark.behaviour("ag-ui.asked-again-killed")
+async def test_a_message_that_both_are_asked_again_at_once_is_taken_back_once(apis: list[Api]) -> None:
+    """As by a page that drops the last answer, in two windows; both have the one new answer."""
+
+    async def asked(api: Api, fields: dict[str, Any]) -> Events:
+        return events_of((await api.http.post("/api/ag-ui/Joker", json=fields)).text)
+
+    first = wanted("one", thread="page", run="r-1")
+    shown = folded(await asked(apis[0], first), first["messages"])
+    again = wanted(*shown[:-1], thread="page", run="r-2")
+    both = await asyncio.wait_for(asyncio.gather(*(asked(api, again) for api in apis)), 4 * GUARD_SECONDS)
+    pages = [folded(events, again["messages"]) for events in both]
+    entries = (await apis[1].http.get(f"{THREADS}/page/messages")).json()["entries"]
+
+    assert [message["content"] for message in pages[0]] == ["one", "echo: one"]
+    assert pages[0] == pages[1]
+    assert [entry["type"] for entry in entries] == ["request", "response"]
+    assert len({entry["run_id"] for entry in entries}) == 1
 
 
 @pytest.mark.behaviour("turn.busy")

@@ -49,22 +49,3 @@ def test_a_forgotten_setting_is_found_before_and_after_a_run_is_accepted(tmp_pat
     assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (503, "stores_differ", REFUSED)
     assert found == [(f"{app.origin}/api/health/ready", REFUSED)]
     assert " of thread t of agent joker " in line
-
-
-def test_processes_that_share_a_store_are_ready_and_warn_of_nothing(tmp_path: Path) -> None:
-    """Also where one of them is replaced, as by a deployment."""
-    folder = shutil.copytree(APP, tmp_path / "app")
-    with grouped_app(folder, http=2, log={}) as app:
-        before = [ready(app).status_code for _ in range(4)]
-        accept(app)
-        app.durable.running.wait_for("completed; attempts 1", 2 * GUARD_SECONDS)
-        app.durable.kill()
-        app.durable.start()
-        app.http[0].kill()
-        app.http[0].start()
-        after = [ready(app).status_code for _ in range(4)]
-        printed = app.durable.running.printed_so_far()
-
-    assert before + after == [200] * 8
-    assert UNSEEN not in printed
-    assert "different stores" not in printed

@@ -7,7 +7,6 @@ updated by starting them again from where the deployed code lies, one at a time.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import shutil
@@ -17,23 +16,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from hosting.core.stores.contract import StoredHead
 from hosting.core.thread import versions
-from hosting.core.thread_log import epoch_store_key
-from hosting.features.webhooks.records import RECORD
 from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.settings import read_settings
-from hosting.store_choice import choose_attachments, choose_thread_store
-from tests.support.archives import archived_epochs
+from hosting.store_choice import choose_thread_store
 from tests.support.grouped_app import GroupedApp, GroupHost, grouped_app
 from tests.support.kept_in import KINDS, kept_in
-from tests.support.receiver import WEBHOOKS, receiving
 from tests.support.running_host import ROOT
 
 pytestmark = [
@@ -44,17 +38,8 @@ pytestmark = [
 
 GUARD_SECONDS = 30.0
 RUN = "/api/agents/Storm/run"
-THREADS = "/api/agents/Storm/threads"
-THREAD = f"{THREADS}/t"
+THREAD = "/api/agents/Storm/threads/t"
 AGAIN = "@dafx-storm@t failed and is tried again"
-MEMBER = '    mood: str = "good"\n'
-GROWN = {
-    "core/thread/head.py": "Head",
-    "features/metering/days.py": "_Days",
-    "features/metering/minutes.py": "_Minute",
-    "features/webhooks/delivery.py": "Delivery",
-}
-"""What a newer version has one more member in, and where its code is."""
 
 
 @dataclass(frozen=True)
@@ -74,25 +59,15 @@ class Deployed:
         self.code.symlink_to((code or newer_code)(self.code.parent))
         host.start()
 
-    async def stored(self, address: Address = Address.of("Storm", "t")) -> StoredHead | None:  # noqa: B008 - it never changes
-        """Return the thread's head as the log has it, or that of something else."""
+    async def stored(self) -> StoredHead | None:
+        """Return the thread's head as the log has it."""
         store = choose_thread_store(
             read_settings(self.environ), self.folder, self.environ, task_hub(self.folder, self.environ)
         )
         try:
-            return await store.head(address)
+            return await store.head(Address.of("Storm", "t"))
         finally:
             await store.close()
-
-    async def delivered(self) -> list[dict[str, Any]]:
-        """Return the records of the thread's deliveries, as they are stored."""
-        attachments = choose_attachments(read_settings(self.environ), self.folder, self.environ)
-        key = epoch_store_key(task_hub(self.folder, self.environ), Address.of("Storm", "t"), 0)
-        try:
-            found = await attachments.read(key, await attachments.names(key, RECORD))
-        finally:
-            await attachments.close()
-        return [json.loads(found[name]) for name in sorted(found)]
 
 
 def older_code(folder: Path) -> Path:
@@ -103,20 +78,6 @@ def newer_code(folder: Path) -> Path:
     """Return a folder with the next version of the code."""
     version = versions.NEWEST_VERSION + 1
     return version_of_code(folder, "newer", version, version)
-
-
-def grown_code(folder: Path) -> Path:
-    """Return a folder with newer code of this version: what it writes again and again has one more member."""
-    copy = version_of_code(folder, "grown", versions.VERSION, versions.NEWEST_VERSION)
-    for name, record in GROWN.items():
-        file = copy / "hosting" / name
-        text = file.read_text(encoding="utf-8")
-        if MEMBER not in text:
-            begin = rf'^class {record}\(\w+\):\n    """.*?"""\n'
-            text, count = re.subn(begin, rf"\g<0>{MEMBER}", text, flags=re.MULTILINE | re.DOTALL)
-            assert count == 1
-            file.write_text(text, encoding="utf-8")
-    return copy
 
 
 def version_of_code(folder: Path, name: str, writes: int, reads: int) -> Path:
@@ -151,21 +112,21 @@ def deploying(
     shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", folder)
     shutil.copy(ROOT / "host.json", folder)
     code.symlink_to(begin(tmp_path))
-    log = {**settings, "CHARGES": str(charges), "LEASE_SECONDS": "1", "AGENT_RECENT_BYTES": "2048"}
+    log = {**settings, "CHARGES": str(charges), "LEASE_SECONDS": "1"}
     with grouped_app(folder, log={**log, "PYTHONPATH": os.pathsep.join([str(code), str(ROOT)])}) as app:
         yield Deployed(app, code, folder, log, charges)
 
 
-def run(host: GroupHost, message: str, key: str = "", *, thread_id: str = "t", wait: bool = True) -> httpx.Response:
+def run(host: GroupHost, message: str, key: str = "", *, wait: bool = True) -> httpx.Response:
     """Send a message to the thread by way of that process."""
-    body = {"message": message, "thread_id": thread_id, "wait_for_response": wait}
+    body = {"message": message, "thread_id": "t", "wait_for_response": wait}
     headers = {"Idempotency-Key": key} if key else {}
     return httpx.post(host.origin + RUN, json=body, headers=headers, timeout=GUARD_SECONDS)
 
 
-def messages(host: GroupHost, thread_id: str = "t") -> list[str]:
+def messages(host: GroupHost) -> list[str]:
     """Return what users said on the thread."""
-    page = httpx.get(f"{host.origin}{THREADS}/{thread_id}/messages?limit=200", timeout=GUARD_SECONDS).json()
+    page = httpx.get(f"{host.origin}{THREAD}/messages?limit=200", timeout=GUARD_SECONDS).json()
     entries = [entry for entry in page["entries"] if entry["type"] == "request"]
     return [entry["messages"][0]["contents"][0]["text"] for entry in entries]
 
@@ -230,43 +191,6 @@ def until(fact: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.behaviour("thread.versions")
-@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
-async def test_what_a_newer_process_added_to_a_record_stays_when_an_older_one_writes_it(
-    tmp_path: Path, stores: dict[str, str]
-) -> None:
-    """A thread's head, what its owner used in a day and a minute, and a delivery: both versions write each of them."""
-    async with receiving() as receiver:
-        settings = {**WEBHOOKS, **stores, "RECEIVER": f"{receiver.url}/hook"}
-        with deploying(tmp_path, settings, begin=grown_code) as deployed:
-            one, other = deployed.app.http
-            asked = run(one, "say 1").json()["run_id"]
-            await receiver.next(GUARD_SECONDS)
-            await asyncio.to_thread(until, lambda: len(asyncio.run(deployed.delivered())) == 1)
-            before = await records(deployed)
-            for host in (deployed.app.durable, one, other):
-                deployed.update(host, older_code)
-
-            assert run(one, "say 2").status_code == 200
-            assert request(other, "POST", f"t/runs/{asked}/webhooks/agent").status_code in (200, 202)
-            for _ in range(2):
-                await receiver.next(GUARD_SECONDS)
-            await asyncio.to_thread(until, lambda: max(len(d["tries"]) for d in asyncio.run(deployed.delivered())) == 2)
-            after = await records(deployed)
-
-    assert [record["mood"] for record in before] == ["good"] * 4
-    assert [record.get("mood") for record in after] == ["good"] * 4
-    assert all(was != now for was, now in zip(before, after, strict=True))
-
-
-async def records(deployed: Deployed) -> list[dict[str, Any]]:
-    """Return the thread's head, what was counted of its owner's day and minute, and the delivery tried most often."""
-    places = ("Storm", "t"), ("storm.budget", "day"), ("storm.limit", "minute")
-    stored = [await deployed.stored(Address.of(*place)) for place in places]
-    delivered = max(await deployed.delivered(), key=lambda one: len(one["tries"]))
-    return [*(json.loads(one.payload) for one in stored if one is not None), delivered]
-
-
 @pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_a_run_of_an_older_process_is_ended_by_a_newer_one_that_came_to_its_thread(
     tmp_path: Path, stores: dict[str, str]
@@ -286,44 +210,3 @@ async def test_a_run_of_an_older_process_is_ended_by_a_newer_one_that_came_to_it
     assert (refused.status_code, refused.json()["code"], again.status_code) == (503, "newer_version", 200)
     assert (again.json()["response"], behind.json()["response"]) == ("done: wait 2 first", "done: say 1 second")
     assert shown == ["wait 2 first", "say 1 second"]
-
-
-@pytest.mark.behaviour("fork.alone")
-@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
-async def test_an_older_process_erases_no_origin_whose_fork_a_newer_one_went_on_with(deployed: Deployed) -> None:
-    """It cannot know what the fork is by now, so its entity asks to be delivered again; a newer one gives it copies."""
-    newer, older = deployed.app.http
-    for thread_id in ("gone", "t"):
-        said = [f"say {number} {thread_id} ".ljust(300, "x") for number in range(8)]
-        assert [run(older, one, thread_id=thread_id).status_code for one in said] == [200] * len(said)
-        await asyncio.to_thread(until, lambda: has_archived(deployed, thread_id))  # noqa: B023 - it is called in this round
-        assert request(older, "POST", f"{thread_id}/fork", {"thread_id": f"of-{thread_id}"}).status_code == 201
-    before = {thread_id: messages(older, thread_id) for thread_id in ("of-gone", "of-t")}
-    assert request(older, "DELETE", "gone").status_code in (202, 204)
-    await asyncio.to_thread(until, lambda: request(older, "GET", "gone").status_code == 404)
-    await asyncio.to_thread(until, lambda: has_archived(deployed, "of-gone"))
-    deployed.update(newer)
-    went_on = {thread_id: [*said, f"say more {thread_id}"] for thread_id, said in before.items()}
-    assert [run(newer, said[-1], thread_id=one).status_code for one, said in went_on.items()] == [200, 200]
-
-    deleted = request(older, "DELETE", "t")
-    assert "NewerVersionError" in deployed.app.durable.running.wait_for(AGAIN, GUARD_SECONDS)
-    refused = [request(older, "POST", f"{thread_id}/fork", {"thread_id": "x"}) for thread_id in went_on]
-    assert deleted.status_code in (202, 204)
-    assert await asyncio.to_thread(has_archived, deployed, "t")
-    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [(503, "newer_version")] * 2
-    assert {thread_id: messages(newer, thread_id) for thread_id in went_on} == went_on
-
-    deployed.update(deployed.app.durable)
-    await asyncio.to_thread(until, lambda: request(newer, "GET", "t").status_code == 404)
-    await asyncio.to_thread(until, lambda: not has_archived(deployed, "t"))
-    assert {thread_id: messages(newer, thread_id) for thread_id in went_on} == went_on
-
-
-def request(host: GroupHost, method: str, path: str, body: object = None) -> httpx.Response:
-    """Send a request about the threads to that process."""
-    return httpx.request(method, f"{host.origin}{THREADS}/{path}", json=body, timeout=GUARD_SECONDS)
-
-
-def has_archived(deployed: Deployed, thread_id: str) -> bool:
-    return bool(asyncio.run(archived_epochs(deployed.folder, deployed.environ, Address.of("Storm", thread_id))))

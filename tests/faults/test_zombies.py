@@ -21,8 +21,7 @@ from typing import Any
 import pytest
 
 from hosting.core.thread.run import Run
-from tests.faults.killed_runs import cut_short
-from tests.faults.planned_app import PlannedApp, points
+from tests.faults.planned_app import PlannedApp, cut_short, points
 from tests.support.kept_in import over
 
 pytestmark = [
@@ -81,30 +80,21 @@ async def taken_over(app: PlannedApp) -> dict[str, Seen]:
 
 @pytest.mark.parametrize("point", points(APPENDS))
 def test_a_zombie_appends_nothing_and_calls_no_tool_that_another_called(seen: dict[str, Seen], point: str) -> None:
-    """The run is as the other ended it, and each tool was called at most once by both."""
+    """The run is as the other ended it, and each tool was called at most once by both.
+
+    One that stopped in a call ends with that, whose result the log refuses. One that stopped before a call makes that
+    alone, which nothing between the log and a call can hold back: tools are those whose begin it had recorded.
+    """
     run = seen[point]
     tools = {what: count for what, count in run.counted.items() if not what.startswith("model")}
+    tools_late = [what.partition("-")[2] for what in run.done_late if not what.startswith("model")]
+    begun = {step.key for step in cut_short(run.when_stopped)}
 
     assert run.at_last == run.when_ended
     assert set(tools.values()) <= {1}
-    if cut_short(run.when_stopped):
+    assert set(tools_late) <= begun
+    assert len(run.done_late) <= (max(1, len(begun)) if point.startswith("after") else 0)
+    if begun:
         assert run.outcome["error"]["code"] == "run_interrupted"
     else:
         assert (run.outcome["response"], len(run.counted)) == ("all done", 9)
-
-
-@pytest.mark.parametrize("point", points(APPENDS, ["before"]))
-def test_a_zombie_that_stopped_in_a_call_calls_nothing_more(seen: dict[str, Seen], point: str) -> None:
-    """Its call's result is refused by the log, and with that it ends."""
-    assert seen[point].done_late == []
-
-
-@pytest.mark.parametrize("point", points(APPENDS, ["after"]))
-def test_a_zombie_that_stopped_before_a_call_makes_that_call_alone(seen: dict[str, Seen], point: str) -> None:
-    """Nothing between the log and a call can hold it back; tools are those whose begin it had recorded."""
-    late = seen[point].done_late
-    tools_late = [what.partition("-")[2] for what in late if not what.startswith("model")]
-    begun = {step.key for step in cut_short(seen[point].when_stopped)}
-
-    assert set(tools_late) <= begun
-    assert len(late) <= max(1, len(begun))

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from agent_framework import (
-    Agent,
-    BaseChatClient,
-    ChatMiddlewareLayer,
-    ChatResponse,
-    ChatResponseUpdate,
-    Content,
-    FunctionInvocationLayer,
-    Message,
-    ResponseStream,
-    UsageDetails,
-)
+from agent_framework import Agent, ChatResponse, Message, UsageDetails
 
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.held_run import read_run
@@ -43,6 +32,7 @@ from hosting.plan import AgentPlan
 from hosting.ports import Clocks
 from hosting.settings import read_settings
 from hosting.tools import current, idempotent
+from tests.support.answering import AnsweringClient, calls, says
 from tests.support.clock import Clock
 from tests.support.thread_stores import ArmedStore
 
@@ -51,35 +41,20 @@ ADDRESS = Address.of("Joker", "t")
 TOKENS_OF_CALL = 10
 
 
-class StepsModel(BaseChatClient[Any]):
+class StepsClient(AnsweringClient):
     """Calls the tool `step` so many times, one after the other, and then answers; the same work at each call."""
 
     steps: int = 0
     before: Callable[[int], Awaitable[None]] | None = None
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        return self._build_response_stream(self._updates(messages)) if stream else self._answer(messages)
-
-    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
-        for message in (await self._answer(messages)).messages:
-            yield ChatResponseUpdate(contents=message.contents, role="assistant", message_id=str(len(messages)))
-
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         newest = messages[-1].contents[0]
         number = 1 if newest.type == "text" else int(str(newest.result)) + 1
         if self.before is not None:
             await self.before(number)
         usage = UsageDetails(input_token_count=TOKENS_OF_CALL, total_token_count=TOKENS_OF_CALL)
-        if number > self.steps:
-            return ChatResponse(messages=Message("assistant", ["all done"]), usage_details=usage)
-        call = Content.from_function_call(call_id=f"call-{number}", name="step", arguments={"number": number})
-        return ChatResponse(messages=Message("assistant", [call]), usage_details=usage)
-
-
-class StepsClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], StepsModel):
-    """The same with function invocation and middleware."""
+        content = "all done" if number > self.steps else calls("step", f"call-{number}", number=number)
+        return says(content, usage=usage)
 
 
 class SizedStore(ArmedStore):

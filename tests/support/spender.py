@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from agent_framework import (
-    Agent,
-    BaseChatClient,
-    ChatMiddlewareLayer,
-    ChatResponse,
-    ChatResponseUpdate,
-    Content,
-    FunctionInvocationLayer,
-    Message,
-    ResponseStream,
-    tool,
-)
+from agent_framework import Agent, ChatResponse, ChatResponseUpdate, Content, Message, tool
 
+from tests.support.answering import AnsweringClient, calls, says
 from tests.support.carriers import GUARD_SECONDS
 
 CALLS: list[str] = []
@@ -28,7 +18,7 @@ CALLS: list[str] = []
 USED: dict[str, int] = {"input_token_count": 30, "output_token_count": 10, "total_token_count": 40}
 
 
-class _Spender(BaseChatClient[Any]):
+class Spender(AnsweringClient):
     """Says a word and calls `step`, as often as the request's number says; each call of it costs 40 tokens.
 
     It is asked as `model` and answers as a version of that, or as `answers_as`.
@@ -38,39 +28,23 @@ class _Spender(BaseChatClient[Any]):
     answers_as: str | None = None
     used: Mapping[str, int] = USED
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        name = self.answers_as or (self.model and f"{self.model}-2026-01-01")
-        answer = ChatResponse(
-            messages=Message("assistant", _contents(messages)),
-            usage_details=dict(self.used),  # type: ignore[arg-type]
-            model=name,
-        )
-        if stream:
-            return self._build_response_stream(_updates(answer))
-        ready: asyncio.Future[ChatResponse[Any]] = asyncio.get_running_loop().create_future()
-        ready.set_result(answer)
-        return ready
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+        last = max(at for at, message in enumerate(messages) if message.role == "user")
+        wanted, made = int(messages[last].text), sum(message.role == "tool" for message in messages[last:])
+        CALLS.append(messages[last].text)
+        answer = says(f"part {made}", *[calls("step", f"c{made}")] * (made < wanted), usage=dict(self.used))
+        answer.model = self.answers_as or (self.model and f"{self.model}-2026-01-01")
+        return answer
 
-
-class Spender(FunctionInvocationLayer, ChatMiddlewareLayer, _Spender):  # type: ignore[misc,type-arg]
-    """The same as the framework's clients are made: its loop of calls, and middleware around each."""
-
-
-def _contents(messages: Sequence[Message]) -> list[Content]:
-    last = max(at for at, message in enumerate(messages) if message.role == "user")
-    wanted, made = int(messages[last].text), sum(message.role == "tool" for message in messages[last:])
-    CALLS.append(messages[last].text)
-    calls = [Content.from_function_call(f"c{made}", "step", arguments={})] if made < wanted else []
-    return [Content.from_text(f"part {made}"), *calls]
-
-
-async def _updates(answer: ChatResponse[Any]) -> AsyncIterator[ChatResponseUpdate]:
-    number, usage, contents = str(len(CALLS)), answer.usage_details, list(answer.messages[0].contents)
-    yield ChatResponseUpdate(role="assistant", contents=contents, message_id=number, model=answer.model)
-    assert usage is not None
-    yield ChatResponseUpdate(role="assistant", contents=[Content.from_usage(usage)], model=answer.model)
+    async def _updates(
+        self, messages: Sequence[Message], options: Mapping[str, Any]
+    ) -> AsyncIterator[ChatResponseUpdate]:
+        answer = await self.answer(messages, options)
+        usage = Content.from_usage(dict(self.used))  # type: ignore[arg-type]
+        for contents in ([*answer.messages[0].contents], [usage]):
+            yield ChatResponseUpdate(
+                role="assistant", contents=contents, message_id=str(len(CALLS)), model=answer.model
+            )
 
 
 class Held(Spender):
@@ -81,16 +55,12 @@ class Held(Spender):
         self.free = free
         self.begun, self.goes_on = threading.Event(), threading.Event()  # it is called on a loop of its own
 
-    def _inner_get_response(self, **kwargs: Any) -> Any:
-        return self._answer(**kwargs)
-
-    async def _answer(self, **kwargs: Any) -> ChatResponse[Any]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         self.free -= 1
         if self.free < 0:
             self.begun.set()
             assert await asyncio.to_thread(self.goes_on.wait, GUARD_SECONDS)
-        answer: ChatResponse[Any] = await super()._inner_get_response(**kwargs)  # type: ignore[misc]
-        return answer
+        return await super().answer(messages, options)
 
 
 @tool(approval_mode="never_require")

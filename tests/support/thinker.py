@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_framework import (
-    Agent,
-    BaseChatClient,
-    ChatMiddlewareLayer,
-    ChatResponse,
-    ChatResponseUpdate,
-    Content,
-    FunctionInvocationLayer,
-    Message,
-    ResponseStream,
-    UsageDetails,
-)
+from agent_framework import Agent, ChatResponse, Content, Message, UsageDetails
 
 from hosting.tools import idempotent
+from tests.support.answering import AnsweringClient, says
 
 USED = UsageDetails(
     input_token_count=10,
@@ -30,7 +20,7 @@ USED = UsageDetails(
 SEALED = "c2VhbGVk"
 
 
-class _Thinker(BaseChatClient[Any]):
+class Thinker(AnsweringClient):
     """Thinks about the newest message and says it again. Of "look ..." it calls `look` first, once for each
     word, and thinks before that.
 
@@ -41,23 +31,21 @@ class _Thinker(BaseChatClient[Any]):
         super().__init__()
         self.sent: list[list[Message]] = []
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         self.sent.append([Message.from_dict(message.to_dict()) for message in messages])
-        if stream:
-            return self._build_response_stream(self._updates(messages))
-        return self._answer(messages)
+        return says(*self.contents(messages), usage=USED)
 
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
-        return ChatResponse(messages=Message("assistant", self.contents(messages)), usage_details=USED)
-
-    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
-        name = f"m{len(messages)}"
-        for content in self.contents(messages):
-            for part in _parts(content):
-                yield ChatResponseUpdate(role="assistant", contents=[part], message_id=name)
-        yield ChatResponseUpdate(role="assistant", contents=[Content.from_usage(USED)], message_id=name)
+    def pieces(self, content: Content) -> list[Content]:
+        """Return a content word by word, the sealed part of a thought last."""
+        if content.type == "text_reasoning":
+            words = (content.text or "").split(" ")
+            texts = [words[0], *(f" {word}" for word in words[1:])]
+            last = Content.from_text_reasoning(id=content.id, protected_data=content.protected_data)
+            return [*(Content.from_text_reasoning(id=content.id, text=text) for text in texts), last]
+        if content.type != "text":
+            return [content]
+        words = (content.text or "").split(" ")
+        return [Content.from_text(word) for word in [words[0], *(f" {word}" for word in words[1:])]]
 
     def contents(self, messages: Sequence[Message]) -> list[Content]:
         """Return what the model thinks, and what it says or calls."""
@@ -70,26 +58,9 @@ class _Thinker(BaseChatClient[Any]):
         return [thought(f"They said {newest.text}."), Content.from_text(newest.text)]
 
 
-class Thinker(FunctionInvocationLayer, ChatMiddlewareLayer, _Thinker):  # type: ignore[misc,type-arg]
-    """The same as the framework's clients are made: its loop of calls, and middleware around each."""
-
-
 def thought(text: str) -> Content:
     """Return a thought of that text as a provider gives it."""
     return Content.from_text_reasoning(id=f"rs_{len(text)}", text=text, protected_data=SEALED)
-
-
-def _parts(content: Content) -> list[Content]:
-    """Return a content word by word, the sealed part of a thought last."""
-    if content.type == "text_reasoning":
-        words = (content.text or "").split(" ")
-        texts = [words[0], *(f" {word}" for word in words[1:])]
-        last = Content.from_text_reasoning(id=content.id, protected_data=content.protected_data)
-        return [*(Content.from_text_reasoning(id=content.id, text=text) for text in texts), last]
-    if content.type != "text":
-        return [content]
-    words = (content.text or "").split(" ")
-    return [Content.from_text(word) for word in [words[0], *(f" {word}" for word in words[1:])]]
 
 
 def thinker(model: Thinker | None = None, name: str = "Joker", **options: Any) -> Agent[Any]:

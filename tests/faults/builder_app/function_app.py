@@ -9,21 +9,15 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import sample
-from agent_framework import (
-    ChatMiddlewareLayer,
-    ChatResponse,
-    ChatResponseUpdate,
-    FunctionInvocationLayer,
-    Message,
-    ResponseStream,
-)
+from agent_framework import ChatResponse, Message
 
-from hosting.offline.model import RuleChatClient, complete, stream_updates
+from hosting.offline.model import complete
+from tests.support.answering import AnsweringClient
 
 NOTES = Path(os.environ["NOTES"])
 NAMES = ("Sequential", "Concurrent", "Handoff", "GroupChat", "Magentic")
@@ -49,30 +43,12 @@ def note(text: str) -> None:
         file.write(f"{text}\n")
 
 
-class MeetingModel(RuleChatClient):
+class MeetingClient(AnsweringClient):
     """The offline model, whose calls meet first."""
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        if stream:
-            return self._build_response_stream(self._updates(messages, options))
-        return self._answer(messages, options)
-
-    async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         await meet(messages)
         return await complete(messages, options)
-
-    async def _updates(
-        self, messages: Sequence[Message], options: Mapping[str, Any]
-    ) -> AsyncIterator[ChatResponseUpdate]:
-        await meet(messages)
-        async for update in stream_updates(messages, options, 0):
-            yield update
-
-
-class MeetingClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], MeetingModel):
-    """It with function invocation and middleware."""
 
 
 NOTES.touch()

@@ -1,21 +1,15 @@
-"""An agent that charges once and then thinks, in a process whose wall clock a test sets forward while it does.
+"""An agent that charges once and then thinks.
 
 NOTES is the file that the outside counts by: a line for each charge and each thought. What the first thought of a
-message waits for is the file that it names; the clock is ahead by as many seconds as the file named CLOCK says.
+message waits for is the file that it names.
 """
 
 from __future__ import annotations
 
-import os
-import time
-from pathlib import Path
-
-if clock := os.environ.get("CLOCK"):
-    right_time, ahead = time.time, Path(clock)
-    time.time = lambda: right_time() + (float(ahead.read_text()) if ahead.exists() else 0.0)  # before the app asks
-
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from agent_framework import Agent, ChatResponse, Message, tool

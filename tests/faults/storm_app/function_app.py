@@ -2,8 +2,7 @@
 
 CHARGES is the file with a line for each charge. CLOCK_AHEAD is by how many seconds this process's clock is ahead,
 LEASE_SECONDS for how long a holder that says nothing is believed to live. With OWNERS each user has
-threads of their own. With RECEIVER, an address that is told of each run's end, what owners use is counted by day and by
-minute.
+threads of their own.
 """
 
 from __future__ import annotations
@@ -18,55 +17,42 @@ if ahead := float(os.environ.get("CLOCK_AHEAD", "0")):
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import azure.durable_functions as df
-from agent_framework import (
-    Agent,
-    BaseChatClient,
-    ChatMiddlewareLayer,
-    ChatResponse,
-    ChatResponseUpdate,
-    Content,
-    FunctionInvocationLayer,
-    Message,
-    ResponseStream,
-    tool,
-)
+from agent_framework import Agent, ChatResponse, ChatResponseUpdate, Content, Message, tool
 
 import hosting.app
 from hosting.core.entity.called_run import AgentRunError
 from hosting.principal import Principal, PrincipalRequest
+from tests.support.answering import AnsweringClient, says
 
 CHARGES = Path(os.environ["CHARGES"])
 LEASE_SECONDS = float(os.environ["LEASE_SECONDS"])
 WORD_SECONDS = 0.02
 
 
-class StormModel(BaseChatClient[Any]):
+class StormClient(AnsweringClient):
     """Does what the newest message says, `<word> <number> <name>`.
 
     wait: answers after so many seconds. speak: says so many words, one behind another. charge, refund: calls the tool
     with the name and tells its result. recall: says all user texts that it is shown. Else an echo.
     """
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        return self._build_response_stream(self._updates(messages)) if stream else self._answer(messages)
-
-    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
-        for content in (await self._answer(messages)).messages[0].contents:
+    async def _updates(
+        self, messages: Sequence[Message], options: Mapping[str, Any]
+    ) -> AsyncIterator[ChatResponseUpdate]:
+        for content in (await self.answer(messages, options)).messages[0].contents:
             for word in re.findall(r"\s*\S+", content.text or ""):
                 yield ChatResponseUpdate(contents=[Content.from_text(word)], role="assistant")
                 await asyncio.sleep(WORD_SECONDS)
             if not content.text:
                 yield ChatResponseUpdate(contents=[content], role="assistant")
 
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         newest = messages[-1]
         if newest.role == "tool":
             return says(" ".join(str(content.result) for content in newest.contents))
@@ -74,21 +60,12 @@ class StormModel(BaseChatClient[Any]):
         if word == "wait":
             await asyncio.sleep(float(number))
         if word in ("charge", "refund"):
-            call = Content.from_function_call(call_id=f"call-{name}", name=word, arguments={"name": name})
-            return ChatResponse(messages=Message("assistant", [call]))
+            return says(Content.from_function_call(f"call-{name}", word, arguments={"name": name}))
         if word == "recall":
             return says(json.dumps([message.text for message in messages if message.role == "user"]))
         if word == "speak":
             return says(" ".join(f"{name}-{n}" for n in range(int(number))))
         return says(f"done: {newest.text}")
-
-
-class StormClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], StormModel):
-    """The model with function invocation and middleware."""
-
-
-def says(text: str) -> ChatResponse[Any]:
-    return ChatResponse(messages=Message("assistant", [text]))
 
 
 def count(what: str) -> None:
@@ -120,14 +97,7 @@ def who(request: PrincipalRequest) -> Principal | None:
 
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=LEASE_SECONDS, margin_seconds=LEASE_SECONDS / 2)
 storm = Agent(StormClient(), "Do as told.", name="Storm", tools=[charge, refund])
-receiver = os.environ.get("RECEIVER")
-app = hosting.app.AgentFunctionApp(
-    agents=[storm],
-    principal=who if os.environ.get("OWNERS") else None,
-    webhook=receiver,
-    budget=hosting.app.Budget(tokens=1_000_000, per="owner/day") if receiver else None,
-    limit=hosting.app.Limit(requests_per_minute=1000) if receiver else None,
-)
+app = hosting.app.AgentFunctionApp(agents=[storm], principal=who if os.environ.get("OWNERS") else None)
 
 
 @app.orchestration_trigger(context_name="context")
