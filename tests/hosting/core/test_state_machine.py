@@ -54,7 +54,6 @@ class Turn:
     thread: str
     asked: StartRun
     run_id: str | None = None
-    is_carried: bool = False
 
 
 class Threads(RuleBasedStateMachine):
@@ -70,7 +69,7 @@ class Threads(RuleBasedStateMachine):
         self.delivering: set[str] = set()
         self.deleted: set[str] = set()
         self.approved: set[str] = set()
-        self.carried: list[Signal] = []
+        self.carried = 0
         self.described: dict[str, set[int]] = {}
 
     @initialize()
@@ -162,8 +161,8 @@ class Threads(RuleBasedStateMachine):
     @rule(process=PROCESSES, data=st.data())
     def send_again(self, process: int, data: st.DataObject) -> None:
         """Send a message again, by its key: it is the same run."""
-        if sent := [turn for turn in self.turns if not turn.is_carried]:
-            self.attach(process, data.draw(st.sampled_from(sent)))
+        if self.turns:
+            self.attach(process, data.draw(st.sampled_from(self.turns)))
 
     def attach(self, process: int, turn: Turn) -> None:
         """Have a process wait for the run of a message."""
@@ -180,6 +179,7 @@ class Threads(RuleBasedStateMachine):
         if turn.run_id is None:
             return
         run = await by.runs.find(by.address(turn.thread), turn.run_id, by.engine)
+        by.store.before_events = partial(asyncio.sleep, THINKING_SECONDS / 2)  # so that more is appended meanwhile
         told: list[LoggedEvent] = []
         async with aclosing(by.following.follow(run, by.engine)) as updates:
             async for news in updates:
@@ -211,18 +211,13 @@ class Threads(RuleBasedStateMachine):
         self.answer(thread, process, approved)
         self.answer(thread, 1 - process, approved)
 
-    @rule(thread=THREADS, process=PROCESSES, data=st.data())
-    def carry(self, thread: str, process: int, data: st.DataObject) -> None:
-        """Have an operation carry a message, as an orchestration's does; it may be delivered again at any time."""
-        if self.carried and data.draw(st.booleans()):
-            signal = data.draw(st.sampled_from(self.carried))
-        else:
-            name = f"{thread}-{len(self.turns)}"
-            self.turns.append(Turn(name, thread, call(f"{name} say", thread, key=name), f"run-{name}", is_carried=True))
-            value = {"message": f"{name} say", "correlationId": f"run-{name}"}
-            signal = Signal(*self.observer.address(thread).entity, "run", value)
-            self.carried.append(signal)
-        self.do(self._deliver(self.processes[process], signal, False))
+    @rule(thread=THREADS)
+    def carry(self, thread: str) -> None:
+        """Have an orchestration call the entity, twice: its episode is repeated."""
+        self.carried += 1
+        name = f"{thread}-carried{self.carried}"
+        order = {"message": f"{name} say", "correlationId": name}
+        self.cluster.engine.signals += [Signal(*self.observer.address(thread).entity, "run", order)] * 2
 
     @rule(process=PROCESSES, data=st.data())
     def cancel(self, process: int, data: st.DataObject) -> None:
@@ -285,7 +280,7 @@ class Threads(RuleBasedStateMachine):
         self.under_way.add(task)
         task.add_done_callback(self.under_way.discard)
 
-    @rule(thread=THREADS, process=PROCESSES, seconds=st.floats(0.0, 3 * THINKING_SECONDS))
+    @rule(thread=THREADS, process=PROCESSES, seconds=st.sampled_from([1.0, 3.0, 5.0]))
     def kill_at_work(self, thread: str, process: int, seconds: float) -> None:
         """Kill a process while it asks the model, or charges; the other one goes on when its lease is out."""
         self.begin_to_charge(thread, process, seconds)
@@ -305,8 +300,8 @@ class Threads(RuleBasedStateMachine):
         self.sleep(THINKING_SECONDS)
 
     def begin_to_charge(self, thread: str, process: int, seconds: float) -> None:
-        """Have a process begin a turn of several steps, which both follow, and let so long pass."""
-        self.start(thread, process, "charge")
+        """Have a process begin a turn of several steps on a new thread, which both follow, and let so long pass."""
+        self.start(f"{thread}{len(self.turns)}", process, "charge")
         for each in (process, 1 - process):
             self.ask(each, partial(self._follow, turn=self.turns[-1]))
         self.sleep(seconds)
@@ -361,7 +356,7 @@ class Threads(RuleBasedStateMachine):
             await self.cluster.deliver(last)
             if not self.under_way and not self.cluster.engine.signals:
                 break
-        for thread in ("red", "blue"):
+        for thread in {"red", "blue", *(turn.thread for turn in self.turns)}:
             await self._look(last, thread)
 
     async def _look(self, last: AppProcess, thread: str) -> None:
@@ -404,7 +399,7 @@ class Threads(RuleBasedStateMachine):
         ]
         places = [order.index(text) for text in told if text in order]
         self.check(len(set(told)) == len(told), f"{thread} was told twice: {told}")
-        self.check(all(text.startswith(thread) for text in told), f"{thread} has {told}")
+        self.check(all(text.startswith(f"{thread}-") for text in told), f"{thread} has {told}")
         self.check(not {text.split()[0] for text in told} & self.deleted, f"{told} is there, and was deleted")
         self.check(places == sorted(places), f"{thread} has {told}, and not the order {order}")
 
