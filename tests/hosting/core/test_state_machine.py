@@ -179,7 +179,7 @@ class Threads(RuleBasedStateMachine):
         if turn.run_id is None:
             return
         run = await by.runs.find(by.address(turn.thread), turn.run_id, by.engine)
-        by.store.before_events = partial(asyncio.sleep, THINKING_SECONDS / 2)  # so that more is appended meanwhile
+        by.store.before_events = partial(asyncio.sleep, 1.5 * THINKING_SECONDS)  # more is appended meanwhile
         told: list[LoggedEvent] = []
         async with aclosing(by.following.follow(run, by.engine)) as updates:
             async for news in updates:
