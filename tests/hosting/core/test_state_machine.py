@@ -271,8 +271,10 @@ class Threads(RuleBasedStateMachine):
                 await by.take(signal, commit=is_committed)
                 if is_committed:
                     self.cluster.engine.signals.remove(signal)
-            except (DiedError, Exception):
+            except (DiedError, HostingError):
                 pass
+            except Exception as error:
+                self.faults.append(repr(error))
             finally:
                 self.delivering.discard(signal.instance_id)
 
