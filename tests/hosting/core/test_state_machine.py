@@ -304,6 +304,7 @@ class Threads(RuleBasedStateMachine):
     def begin_to_charge(self, thread: str, process: int, seconds: float) -> None:
         """Have a process begin a turn of several steps on a new thread, which both follow, and let so long pass."""
         self.start(f"{thread}{len(self.turns)}", process, "charge")
+        self.sleep(0.1)
         for each in (process, 1 - process):
             self.ask(each, partial(self._follow, turn=self.turns[-1]))
         self.sleep(seconds)
