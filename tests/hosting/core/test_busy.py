@@ -8,16 +8,13 @@ from typing import Any
 import pytest
 from agent_framework import AgentResponse, Message
 
-from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.events import Cancelled, Completed
 from hosting.core.thread.run import Run
 from hosting.names import Busy
-from state.codec import read
-from tests.support.process import ADDRESS, EchoAgent, Engine, Process, call
-from tests.support.state_documents import history_messages
+from tests.support.cluster.cluster import ADDRESS, INSTANCE, AppProcess, Cluster, EchoAgent, call
 
-Processes = tuple[Process, Process]
-GUARD_SECONDS = 10.0
+pytestmark = [pytest.mark.moved_time, pytest.mark.behaviour("service.busy")]
+Two = tuple[AppProcess, AppProcess]
 
 
 class AskingAgent(EchoAgent):
@@ -29,79 +26,56 @@ class AskingAgent(EchoAgent):
         return AgentResponse(messages=asking, usage_details={"total_token_count": 40})
 
 
-async def speaking(process: Process, message: str = "first") -> Run:
-    process.agent.gate.clear()
-    run = await process.start(call(message, streams=True))
-    said = ""
-    while said != f"echo: {message}":
-        await asyncio.sleep(0.005)
-        found = await process.operations.find_run(ADDRESS, run.run_id)
-        said = "" if found is None else found.text
-    return run
+async def ended(by: AppProcess, run: Run) -> Run:
+    return await by.runs.wait(run, by.engine, 60.0)
 
 
-async def ended(process: Process, run: Run) -> Run:
-    return await process.runs.wait(run, process.engine, GUARD_SECONDS)
-
-
-def code_of(run: Run) -> str:
-    assert isinstance(run.end, Cancelled)
-    return run.end.code
-
-
-async def taken_over(one: Process, other: Process, busy: Busy) -> tuple[Run, Run]:
-    first = await speaking(one)
+async def taken_over(cluster: Cluster, one: AppProcess, other: AppProcess, busy: Busy) -> tuple[str, Run]:
+    """Return the code by which a run that speaks ends, and the run that took its place."""
+    one.agent.gate.clear()
+    first = await one.start(call("first", streams=True))
+    await cluster.sleep(0.5)
     waiting = asyncio.ensure_future(ended(one, first))
     second = await other.start(call("second", busy=busy))
-    answered = await ended(other, second)
+    first = await waiting
     one.agent.gate.set()
-    return await waiting, answered
+    second = await ended(other, second)
+    await cluster.deliver(other)
+    assert isinstance(first.end, Cancelled)
+    assert isinstance(second.end, Completed)
+    return first.end.code, second
 
 
-@pytest.mark.behaviour("service.busy")
 @pytest.mark.parametrize("in_two", [False, True], ids=["one process", "two"])
 async def test_an_interrupted_run_ends_and_the_next_begins_with_what_it_said(
-    processes: Processes, in_two: bool
+    cluster: Cluster, two: Two, *, in_two: bool
 ) -> None:
     """Its caller is told; whoever holds it sees it within a second, as a cancel."""
-    one, other = processes[0], processes[1] if in_two else processes[0]
-    if not in_two:
-        first = await speaking(one)
-        waiting = asyncio.ensure_future(ended(one, first))
-        second = await one.start(call("second", busy="interrupt"))
-        first = await waiting
-        one.agent.gate.set()
-        second = await ended(one, second)
-    else:
-        first, second = await taken_over(one, other, "interrupt")
+    other = two[in_two]
 
-    assert code_of(first) == "run_superseded"
-    assert isinstance(second.end, Completed)
+    code, _ = await taken_over(cluster, two[0], other, "interrupt")
+
+    assert code == "run_superseded"
     assert other.agent.turns[-1] == ["first", "echo: first", "second"]
-    await other.deliver(second.run_id)
-    document = read(other.engine.documents["t1"])
-    texts = [message.text for message in history_messages(document)]
+    texts = [entry["messages"][0]["contents"][0]["text"] for entry in other.entries()]
     assert texts == ["first", "echo: first", "second", "echo: second"]
 
 
-@pytest.mark.behaviour("service.busy")
-async def test_nothing_of_a_run_that_is_rolled_back_is_given_to_the_next(processes: Processes) -> None:
+async def test_nothing_of_a_run_that_is_rolled_back_is_given_to_the_next(cluster: Cluster, two: Two) -> None:
     """Nor is it in the document that the entity stores."""
-    one, other = processes
+    code, _ = await taken_over(cluster, *two, "rollback")
 
-    first, second = await taken_over(one, other, "rollback")
-
-    assert code_of(first) == "run_rolled_back"
-    assert other.agent.turns[-1] == ["second"]
-    await other.deliver(second.run_id)
-    assert "first" not in other.engine.documents["t1"]
+    assert code == "run_rolled_back"
+    assert two[1].agent.turns[-1] == ["second"]
+    assert "first" not in cluster.engine.documents[INSTANCE]
 
 
-@pytest.mark.behaviour("service.busy")
-async def test_an_interrupted_run_that_is_handed_on_ends_with_its_words(processes: Processes) -> None:
+async def test_an_interrupted_run_that_is_handed_on_ends_with_its_words(cluster: Cluster, two: Two) -> None:
     """Its process is told to stop at that moment: it ends the run, or whoever claims it next does."""
-    one, other = processes
-    first = await speaking(one)
+    one, other = two
+    one.agent.gate.clear()
+    first = await one.start(call("first", streams=True))
+    await cluster.sleep(0.5)
     one.holders.held[first.run_id].hand_over()
 
     second = await other.start(call("second", busy="interrupt"))
@@ -112,25 +86,23 @@ async def test_an_interrupted_run_that_is_handed_on_ends_with_its_words(processe
     assert other.agent.turns[-1] == ["first", "echo: first", "second"]
 
 
-@pytest.mark.behaviour("service.busy")
 async def test_a_late_answer_that_asks_for_approvals_leaves_its_text_and_does_not_wait() -> None:
     """Its holder learns of the interruption when it ends the run."""
-    shared, attachments, engine = SharedMemory(), MemoryObjects(), Engine()
-    slow = {"poll_seconds": 60.0, "lease_seconds": 60.0}
-    agent = AskingAgent()
-    one, other = Process(shared, attachments, engine, holding=slow, run=agent), Process(shared, attachments, engine)
-    agent.gate.clear()
-    agent.asks = ["a1"]
+    agents = iter([AskingAgent(), EchoAgent()])
+    cluster = Cluster(lambda: next(agents))
+    one, other = cluster.process(), cluster.process()
+    one.agent.gate.clear()
+    one.agent.asks = ["a1"]
     first = await one.start(call("first"))
-    await asyncio.sleep(0.05)
+    await cluster.sleep(0.01)
     second = await other.start(call("second", busy="interrupt"))
 
-    agent.gate.set()
+    one.agent.gate.set()
     first, second = await ended(one, first), await ended(other, second)
 
-    assert code_of(first) == "run_superseded"
+    assert isinstance(first.end, Cancelled)
+    assert first.end.code == "run_superseded"
     assert isinstance(second.end, Completed)
     assert other.agent.turns == [["first", "May I?", "second"]]
     assert (await one.log.head(ADDRESS)).used.tokens == 40
-    for process in (one, other):
-        process.loop.close()
+    await cluster.close()

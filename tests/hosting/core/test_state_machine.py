@@ -8,32 +8,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
-from agent_framework import (
-    Agent,
-    BaseChatClient,
-    ChatMiddlewareLayer,
-    ChatResponse,
-    Content,
-    FunctionInvocationLayer,
-    Message,
-)
+from agent_framework import Agent, Message
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from hosting.core.agent.agent_loop import RUN
 from hosting.core.broadcast import LoggedEvent
-from hosting.core.thread.events import TERMINALS, Accepted, Completed, Joined
+from hosting.core.thread.events import TERMINALS, Accepted, Claimed, Completed, Joined, RunEvent
 from hosting.core.thread.run_request import StartRun
 from hosting.errors import HostingError
 from hosting.listing import Window
 from state.contents import TextContent
+from tests.support.cluster.charging import THINKING_SECONDS, charging_agent
 from tests.support.cluster.cluster import AGENT, LEASE_SECONDS, AppProcess, Cluster, call
 from tests.support.cluster.engine import Signal
 from tests.support.cluster.life import DiedError
@@ -42,7 +36,6 @@ from tests.support.seeds import repeated
 
 THREADS = st.sampled_from(["red", "blue"])
 PROCESSES = st.integers(0, 1)
-THINKING_SECONDS = 2.0
 ALL = Window(10_000, None, None, is_newest_first=False)
 
 pytestmark = [
@@ -63,28 +56,6 @@ class Turn:
     run_id: str | None = None
 
 
-class Model(BaseChatClient[Any]):
-    """Thinks for a while, and says the newest message again; `charge` asks for the tool first."""
-
-    asked: Callable[[Sequence[Message]], Awaitable[None]]
-
-    async def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> ChatResponse[Any]:
-        await self.asked(messages)
-        await asyncio.sleep(THINKING_SECONDS)
-        said = [message.text for message in messages if message.role == "user"][-1]
-        if "charge" in said and messages[-1].role != "tool":
-            name = said.split()[0]
-            call = Content.from_function_call(call_id=f"call-{name}", name="charge", arguments={"name": name})
-            return ChatResponse(messages=Message("assistant", [call]))
-        return ChatResponse(messages=Message("assistant", [f"echo: {said}"]))
-
-
-class Client(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], Model):
-    """The model with function invocation and middleware."""
-
-
 class Threads(RuleBasedStateMachine):
     """Two threads of one agent, and two processes."""
 
@@ -97,6 +68,8 @@ class Threads(RuleBasedStateMachine):
         self.under_way: set[asyncio.Task[Any]] = set()
         self.delivering: set[str] = set()
         self.deleted: set[str] = set()
+        self.approved: set[str] = set()
+        self.carried = 0
         self.described: dict[str, set[int]] = {}
 
     @initialize()
@@ -111,29 +84,22 @@ class Threads(RuleBasedStateMachine):
 
     def agent(self) -> Agent[Any]:
         """Return the agent of one process."""
+        return charging_agent(AGENT, self.asked, self.charged)
 
-        async def charge(name: str) -> str:
-            """Charge somebody."""
-            self.charged[name] += 1
-            await asyncio.sleep(THINKING_SECONDS)
-            return f"charged {name}"
-
-        client = Client()
-        client.asked = self.asked
-        return Agent(client, name=AGENT, tools=[charge])
-
-    async def asked(self, messages: Sequence[Message]) -> None:
-        """Note if the model is asked for what the log has, or is shown what another thread said."""
+    async def asked(self, messages: Sequence[Message]) -> int:
+        """Return how often the run was claimed; note if the model is asked again, or is told of another thread."""
         run_id = RUN.get()
-        told = [message.text for message in messages if message.role == "user"]
+        told = [message.text for message in messages if message.role == "user" and message.text]
         own = told[-1].split("-")[0]
         self.check(all(text.split("-")[0] == own for text in told), f"{own} is told {told}")
         accepted, *events = await self.observer.run_events(run_id, own)
         assert isinstance(accepted, Accepted)
-        begins = [message.text for message in messages].index(accepted.request.message)
-        shown = [message for message in messages[begins:] if message.role == "tool"]
-        recorded = [event for event in events if event.kind == "model_result"]
-        self.check(len(recorded) <= len(shown), f"{run_id} is asked again for what is recorded")
+        if not accepted.request.decisions:
+            begins = [message.text for message in messages].index(accepted.request.message)
+            shown = [message for message in messages[begins:] if message.role == "tool"]
+            recorded = [event for event in events if event.kind == "model_result"]
+            self.check(len(recorded) <= len(shown), f"{run_id} is asked again for what is recorded")
+        return sum(isinstance(event, Claimed) for event in events)
 
     def check(self, is_so: bool, fault: str) -> None:
         """Note a fault: some are seen by tasks that nobody waits for."""
@@ -171,11 +137,11 @@ class Threads(RuleBasedStateMachine):
     @rule(
         thread=THREADS,
         process=PROCESSES,
-        verb=st.sampled_from(["say", "charge"]),
+        verb=st.sampled_from(["say", "charge", "charge", "pay"]),
         busy=st.sampled_from(["queue", "steer", "interrupt"]),
         waits=st.booleans(),
     )
-    def start(self, thread: str, process: int, verb: str, busy: Any, waits: bool) -> None:
+    def start(self, thread: str, process: int, verb: str, busy: Any = "queue", waits: bool = True) -> None:
         """Send a message, and wait for its answer or not."""
         name = f"{thread}-{len(self.turns)}"
         turn = Turn(name, thread, call(f"{name} {verb}", thread, waits=waits, key=name, busy=busy))
@@ -213,6 +179,7 @@ class Threads(RuleBasedStateMachine):
         if turn.run_id is None:
             return
         run = await by.runs.find(by.address(turn.thread), turn.run_id, by.engine)
+        by.store.before_events = partial(asyncio.sleep, 1.5 * THINKING_SECONDS)  # more is appended meanwhile
         told: list[LoggedEvent] = []
         async with aclosing(by.following.follow(run, by.engine)) as updates:
             async for news in updates:
@@ -220,6 +187,37 @@ class Threads(RuleBasedStateMachine):
         positions = [update.position for update in told]
         self.check(positions == sorted(set(positions)), f"a follower is told {positions}")
         self.check(isinstance(told[-1].event, TERMINALS), f"a follower is told {told[-1]} last")
+        logged = await self.observer.log.events(by.address(turn.thread), 0, through=positions[-1])
+        own = [place for place, event in logged if isinstance(event, RunEvent) and event.run_id == turn.run_id]
+        self.check(set(own) <= set(positions), f"a follower is told {positions} of {own}")
+
+    @rule(thread=THREADS, process=PROCESSES, approved=st.booleans())
+    def answer(self, thread: str, process: int, approved: bool) -> None:
+        """Decide on what a thread waits for: only what was approved is paid."""
+        self.ask(process, lambda by: self._answer(by, thread, approved))
+
+    async def _answer(self, by: AppProcess, thread: str, approved: bool) -> None:
+        path = f"/api/agents/{AGENT}/threads/{thread}/approvals"
+        for waiting in (await by.http.get(path)).json().get("approvals", ()):
+            if approved:
+                self.approved.add(waiting["arguments"]["name"])
+            await by.http.post(f"{path}/{waiting['id']}", json={"approved": approved})
+
+    @rule(thread=THREADS, process=PROCESSES, approved=st.booleans())
+    def pay(self, thread: str, process: int, approved: bool) -> None:
+        """Ask for what needs an approval, and let two processes decide at once."""
+        self.start(thread, process, "pay")
+        self.sleep(60.0)
+        self.answer(thread, process, approved)
+        self.answer(thread, 1 - process, approved)
+
+    @rule(thread=THREADS)
+    def carry(self, thread: str) -> None:
+        """Have an orchestration call the entity, twice: its episode is repeated."""
+        self.carried += 1
+        name = f"{thread}-carried{self.carried}"
+        order = {"message": f"{name} say", "correlationId": name}
+        self.cluster.engine.signals += [Signal(*self.observer.address(thread).entity, "run", order)] * 2
 
     @rule(process=PROCESSES, data=st.data())
     def cancel(self, process: int, data: st.DataObject) -> None:
@@ -273,8 +271,10 @@ class Threads(RuleBasedStateMachine):
                 await by.take(signal, commit=is_committed)
                 if is_committed:
                     self.cluster.engine.signals.remove(signal)
-            except (DiedError, Exception):
+            except (DiedError, HostingError):
                 pass
+            except Exception as error:
+                self.faults.append(repr(error))
             finally:
                 self.delivering.discard(signal.instance_id)
 
@@ -282,15 +282,32 @@ class Threads(RuleBasedStateMachine):
         self.under_way.add(task)
         task.add_done_callback(self.under_way.discard)
 
-    @rule(thread=THREADS, process=PROCESSES, seconds=st.floats(0.0, 3 * THINKING_SECONDS))
+    @rule(thread=THREADS, process=PROCESSES, seconds=st.sampled_from([1.0, 3.0, 5.0]))
     def kill_at_work(self, thread: str, process: int, seconds: float) -> None:
         """Kill a process while it asks the model, or charges; the other one goes on when its lease is out."""
-        self.start(thread, process, "charge", "queue", True)
-        self.do(asyncio.sleep(seconds))
+        self.begin_to_charge(thread, process, seconds)
         self.processes[process].die()
         self.do(self._restart(process))
         self.attach(1 - process, self.turns[-1])
-        self.do(asyncio.sleep(LEASE_SECONDS + 5))
+        self.sleep(LEASE_SECONDS + 5)
+
+    @rule(thread=THREADS, process=PROCESSES, seconds=st.floats(LEASE_SECONDS, LEASE_SECONDS + 4 * THINKING_SECONDS))
+    def cut_off(self, thread: str, process: int, seconds: float) -> None:
+        """Have a process without its store for so long that another one takes its run, and may be at it still."""
+        self.begin_to_charge(thread, process, THINKING_SECONDS / 2)
+        self.processes[process].store.is_away = True
+        self.attach(1 - process, self.turns[-1])
+        self.sleep(seconds)
+        self.processes[process].store.is_away = False
+        self.sleep(THINKING_SECONDS)
+
+    def begin_to_charge(self, thread: str, process: int, seconds: float) -> None:
+        """Have a process begin a turn of several steps on a new thread, which both follow, and let so long pass."""
+        self.start(f"{thread}{len(self.turns)}", process, "charge")
+        self.sleep(0.1)
+        for each in (process, 1 - process):
+            self.ask(each, partial(self._follow, turn=self.turns[-1]))
+        self.sleep(seconds)
 
     @rule(process=PROCESSES, steps=st.integers(1, 60))
     def kill_soon(self, process: int, steps: int) -> None:
@@ -319,6 +336,7 @@ class Threads(RuleBasedStateMachine):
         """Nothing was seen that must not be."""
         assert self.faults == []
         assert not [name for name, count in self.charged.items() if count > 1]
+        assert {name for name in self.charged if name.endswith("pay")} <= self.approved
 
     def teardown(self) -> None:
         """Let all come to its end, and look at what is there then."""
@@ -341,7 +359,7 @@ class Threads(RuleBasedStateMachine):
             await self.cluster.deliver(last)
             if not self.under_way and not self.cluster.engine.signals:
                 break
-        for thread in ("red", "blue"):
+        for thread in {"red", "blue", *(turn.thread for turn in self.turns)}:
             await self._look(last, thread)
 
     async def _look(self, last: AppProcess, thread: str) -> None:
@@ -349,14 +367,23 @@ class Threads(RuleBasedStateMachine):
         address = last.address(thread)
         ends: dict[str, list[Any]] = {}
         queued: dict[str, str] = {}
+        claims: Counter[str] = Counter()
+        accepted: Counter[str] = Counter()
         for _, event in await last.log.events(address, 0):
             if isinstance(event, Accepted):
                 ends[event.run_id] = []
                 queued[event.run_id] = event.request.message
+                accepted[event.request.message or event.run_id] += 1
+            if isinstance(event, Claimed):
+                claims[event.run_id] += 1
             if isinstance(event, TERMINALS):
                 ends[event.run_id].append(event)
+            if isinstance(event, Completed) and "of claim" in str(event.entry):
+                is_own = f"of claim {claims[event.run_id]}." in str(event.entry)
+                self.check(is_own, f"{event} is not of claim {claims[event.run_id]}")
             if isinstance(event, Joined):
                 queued.pop(event.run_id)
+        self.check(max(accepted.values(), default=1) == 1, f"{thread} accepted {accepted}")
         promised = {turn.run_id for turn in self.turns}
         for run_id, found in ends.items():
             is_right = len(found) == 1 if run_id in promised else len(found) < 2
@@ -375,7 +402,7 @@ class Threads(RuleBasedStateMachine):
         ]
         places = [order.index(text) for text in told if text in order]
         self.check(len(set(told)) == len(told), f"{thread} was told twice: {told}")
-        self.check(all(text.startswith(thread) for text in told), f"{thread} has {told}")
+        self.check(all(text.startswith(f"{thread}-") for text in told), f"{thread} has {told}")
         self.check(not {text.split()[0] for text in told} & self.deleted, f"{told} is there, and was deleted")
         self.check(places == sorted(places), f"{thread} has {told}, and not the order {order}")
 
