@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -59,6 +60,23 @@ def folder(tmp_path: Path) -> Path:
     folder = shutil.copytree(APP, tmp_path / "app")
     (folder / "function_app.py").write_text(TOOL_APP, encoding="utf-8")
     return folder
+
+
+@pytest.mark.behaviour("service.leave")
+@pytest.mark.parametrize("path", ["agents/Joker/threads", "openai/v1/models"])
+async def test_a_process_that_has_begun_no_run_hears_that_it_is_to_end(path: str) -> None:
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        app = app_of(scripted_agent("Joker"), wires=["responses"])
+        async with served(app) as (_, http):
+            await http.get(f"/api/{path}")
+            signal.raise_signal(signal.SIGTERM)
+            await asyncio.wait_for(app._services.holders.draining.wait(), GUARD_SECONDS)
+            refused = await ask(http, "hi")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    assert (refused.status_code, refused.json()["code"]) == (503, "shutting_down")
 
 
 def api_of(host: RunningHost, folder: Path) -> Api:
@@ -129,6 +147,24 @@ def test_a_delivery_that_comes_too_late_is_given_back(ending: Shutdown) -> None:
     """The host delivers it again, to another process or the next."""
     with pytest.raises(StoppingError), ending.turn():
         pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself SIGTERM there and live")
+@pytest.mark.behaviour("hosting.drains")
+def test_the_host_s_own_handler_gets_the_signal_and_has_the_second_to_itself() -> None:
+    """Whoever drains by itself does so as if we were not there."""
+    received: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
+    try:
+        shutdown = Shutdown(lambda: None)
+        shutdown.admit()
+        ours = signal.getsignal(signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        is_ending, restored = shutdown.is_ending, signal.getsignal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    assert (received, is_ending, restored is ours) == ([signal.SIGTERM], True, False)
 
 
 @pytest.mark.behaviour("service.leave")

@@ -2,19 +2,94 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import azure.functions as func
 import pytest
 from azure.durable_functions import OrchestrationRuntimeStatus
 
+from hosting.errors import EngineUnavailableError
+from hosting.functions.durable import DurableClient
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of
 
 GUARD_SECONDS = 5.0
 T = TypeVar("T")
+ORDER = ("dafx-joker", "t", "run", {"logged": True})
+
+
+class Stalled:
+    """The SDK's client, of which nobody answers any method, as where the engine's disk is full.
+
+    `meanwhile` is called once, as soon as something was sent; after it the engine answers.
+    """
+
+    def __init__(self, meanwhile: Callable[[], None] | None = None) -> None:
+        self.sent = 0
+        self._meanwhile = meanwhile
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[None]]:
+        return self._asked
+
+    async def _asked(self, *arguments: object) -> None:
+        self.sent += 1
+        if self._meanwhile is None or self.sent == 1:
+            if self._meanwhile is not None:
+                self._meanwhile()
+            await asyncio.Event().wait()
+
+
+CALLS: dict[str, Callable[[DurableClient], Awaitable[object]]] = {
+    "signal": lambda client: client.signal(*ORDER),
+    "read": lambda client: client.read("dafx-joker", "t"),
+    "ended": lambda client: client.ended("dafx-joker", "t"),
+    "purge": lambda client: client.purge("i1"),
+    "purge an entity": lambda client: client.purge("@dafx-joker@t"),
+    "start": lambda client: client.start("ask", "i1", {}),
+    "status": lambda client: client.status("i1"),
+    "send_event": lambda client: client.send_event("i1", "said", 1),
+    "terminate": lambda client: client.terminate("i1"),
+}
+
+
+@pytest.mark.behaviour("http.full-disk")
+async def test_a_list_that_nobody_sends_fails_in_time() -> None:
+    async with silent_server() as url:
+        stalled = SimpleNamespace(_orchestration_bindings=SimpleNamespace(rpc_base_url=url))
+
+        with pytest.raises(EngineUnavailableError):
+            await asyncio.wait_for(DurableClient(stalled, call_seconds=0.1).list("dafx-joker", 10, None), GUARD_SECONDS)
+
+
+@asynccontextmanager
+async def silent_server() -> AsyncIterator[str]:
+    """Serve connections that nobody answers, and give their address."""
+    server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
+@pytest.mark.behaviour("service.late-answers")
+@pytest.mark.parametrize(("call", "times"), [("signal", 2), ("start", 2), ("terminate", 2), ("send_event", 1)])
+async def test_a_call_whose_time_was_slept_through_is_made_again(
+    monkeypatch: pytest.MonkeyPatch, call: str, times: int
+) -> None:
+    """Nobody knows of an answer that came while this process was stopped; an event that comes twice would be two."""
+    loop, slept = asyncio.get_running_loop(), [0.0]
+    time_of_loop = loop.time
+    monkeypatch.setattr(loop, "time", lambda: time_of_loop() + slept[0])
+    engine = Stalled(lambda: slept.__setitem__(0, 70.0))
+
+    with suppress(EngineUnavailableError):
+        await asyncio.wait_for(CALLS[call](DurableClient(engine)), 2 * 70.0)
+
+    assert engine.sent == times
 
 
 @dataclass(frozen=True)
