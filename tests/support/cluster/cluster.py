@@ -137,7 +137,7 @@ class Cluster:
     """What outlives processes: stores, the engine and time.
 
     `agent` makes the agent of each process, `options` are those of the app, `registered` those of `add_agent`; `bounds`
-    are those of `Services`, such as `most` waiting times. `settings` may name another store than memory.
+    are those of `Services`, such as `most` waiting times. The stores are in memory, whatever `settings` name.
     """
 
     def __init__(
