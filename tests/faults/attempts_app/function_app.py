@@ -1,9 +1,13 @@
-"""An agent of very many steps, in a process whose attempts last for a second; NOTES has a line for each call."""
+"""An agent of very many steps, in a process whose attempts last for a second.
+
+NOTES has a line for each call: the process, the call's key and the time.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 from agent_framework import Agent
@@ -21,7 +25,7 @@ NOTES = Path(os.environ["NOTES"])
 async def step(number: int) -> str:
     """Make one step, which takes a while."""
     with NOTES.open("a", encoding="utf-8") as notes:
-        notes.write(f"{os.getpid()} {current().call_key}\n")
+        notes.write(f"{os.getpid()} {current().call_key} {time.time()}\n")
     await asyncio.sleep(SECONDS)
     return str(number)
 
