@@ -166,15 +166,12 @@ def carried_traceparent(sent: str | None) -> str | None:
 def run_span(run: Run) -> Iterator[Span]:
     """Make one attempt a span, current until the end of the block; an exception that leaves it is named by its type.
 
-    The attempt is counted too, by why it is made: it is the `first`, one after a `failure`, or the run was `taken_over`
-    from a process that ended.
+    The attempt is counted too, by its cause.
     """
     accepted, claim = run.accepted, run.claim
     agent = {_AGENT: accepted.agent}
-    is_again = claim is not None and claim.failed is not None
-    cause = "first" if run.attempts == 1 else "failure" if is_again else "taken_over"
-    _ATTEMPTS.add(1, {**agent, "agent.run.attempt.cause": cause})
-    if cause == "first" and claim is not None:
+    _ATTEMPTS.add(1, {**agent, "agent.run.attempt.cause": run.cause})
+    if run.attempts == 1 and claim is not None:
         _WAIT.record(max(0.0, claim.at - accepted.at), agent)
     _ACTIVE.add(1, agent)
     with _TRACER.start_as_current_span(

@@ -53,12 +53,15 @@ class Gone(Struct, frozen=True):
 
 Over = Ended | Gone
 RunState = Open | Cancelling | Over
+AttemptCause = Literal["first", "failure", "handed_on", "taken_over"]
+"""Why an attempt is made: it is the first, one before it failed, its holder released the run, or was lost."""
 
 
 class Run(Struct, frozen=True):
     """One run of the thread at `address`, in that `epoch` of it, at a moment.
 
-    `first` and `last` are the positions of its first event and of its newest. `failures` counts the attempts that
+    `first` and `last` are the positions of its first event and of its newest. `cause` is that of
+    its newest attempt, and `is_released` whether that attempt's holder released it. `failures` counts the attempts that
     failed and were made again. `paused`: a person paused it; it is `pausing` while its holder is at a step still.
     `text` is the agent's text so far; as much of it as `stable` characters is known to every later attempt. `joined`
     are runs whose messages it took.
@@ -69,6 +72,8 @@ class Run(Struct, frozen=True):
     first: int
     last: int
     claim: events.Claimed | None = None
+    is_released: bool = False
+    cause: AttemptCause = "first"
     failures: int = 0
     state: RunState = Open()
     paused: Literal["", "pausing", "paused"] = ""
@@ -151,6 +156,7 @@ class Run(Struct, frozen=True):
                 is_ending = isinstance(self.state, Cancelling)  # interrupted, and claimed to be ended with its text
                 changes |= {"claim": event, "text": self.text if is_ending else self.text[: self.stable]}
                 changes |= {"failures": self.failures + (event.failed is not None), "usage": self.usage.after(event)}
+                changes |= {"cause": self._cause_of(event), "is_released": False}
             case events.Released() | events.Paused() | events.Resumed() | events.Progressed():
                 changes |= self._standing_after(event)
             case events.ModelResult():
@@ -178,7 +184,15 @@ class Run(Struct, frozen=True):
             return {"paused": "pausing" if event.at_work else "paused"}
         if isinstance(event, events.Resumed):
             return {"paused": ""}
-        return {"usage": self.usage.after(event), "paused": "paused" if self.paused else ""}
+        paused = "paused" if self.paused else ""
+        return {"usage": self.usage.after(event), "paused": paused, "is_released": True}
+
+    def _cause_of(self, claim: events.Claimed) -> AttemptCause:
+        if self.claim is None:
+            return "first"
+        if claim.failed is not None:
+            return "failure"
+        return "handed_on" if self.is_released else "taken_over"
 
 
 def with_delta(text: str, offset: int, delta: str) -> str:

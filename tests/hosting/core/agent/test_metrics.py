@@ -13,6 +13,7 @@ from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricR
 
 from hosting.app import Budget, Price
 from hosting.core.telemetry import QueuedRuns, run_span
+from hosting.core.thread.events import Released
 from hosting.core.thread.head import NEW, fold
 from hosting.core.thread.run import fold_run
 from hosting.names import Address
@@ -126,13 +127,19 @@ async def test_what_a_run_cost_is_counted(counted: Callable[[], Counter[str]]) -
     assert counted()[f"agent.run.cost {JOKER}"] == pytest.approx(15.000003)
 
 
+RELEASED = Released(at=0, run_id="r", signalled=True)
+
+
 @pytest.mark.behaviour("hosting.metrics")
-@pytest.mark.parametrize(("failed", "cause"), [(None, "taken_over"), ("run_failed", "failure")])
+@pytest.mark.parametrize(
+    ("between", "failed", "cause"),
+    [((), None, "taken_over"), ((RELEASED,), None, "handed_on"), ((), "run_failed", "failure")],
+)
 def test_an_attempt_is_active_until_its_end_and_counted_by_its_cause(
-    counted: Callable[[], Counter[str]], failed: str | None, cause: str
+    counted: Callable[[], Counter[str]], between: tuple[Released, ...], failed: str | None, cause: str
 ) -> None:
     again = claimed(2).model_copy(update={"failed": failed})
-    run = fold_run(Address.of("Joker", "t"), "r", enumerate((accepted(), claimed(), again), start=1))
+    run = fold_run(Address.of("Joker", "t"), "r", enumerate((accepted(), claimed(), *between, again), start=1))
     assert run is not None
     active: list[float] = []
 
