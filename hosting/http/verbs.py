@@ -28,7 +28,7 @@ class ThreadFilter(Struct, frozen=True):
     """Only threads with these members of the metadata, as texts, in this state, and changed since (seconds, UTC)."""
 
     metadata: Mapping[str, str] = {}
-    status: Literal["idle", "running", "waiting"] | None = None
+    status: Literal["idle", "running", "waiting", "paused"] | None = None
     changed_since: float = 0.0
 
 

@@ -59,6 +59,7 @@ def may_pass(thread_id: str, known: KnownThread, wanted: ThreadFilter) -> bool:
     fits = {
         None: True,
         "running": has_runs,
+        "paused": has_runs,
         "waiting": known.waits,
         "idle": not has_runs,  # one whose approvals have expired meanwhile waits no more
     }
@@ -74,9 +75,11 @@ def passes(head: Head, wanted: ThreadFilter, now: float) -> bool:
 
 
 def thread_status(head: Head, now: float) -> Status:
-    """Return whether a thread waits for approvals, has runs that have not ended, or neither."""
+    """Return whether a thread waits for approvals, is paused, has runs that have not ended, or nothing of this."""
     if head.is_waiting_for_approval(now):
         return "waiting"
+    if head.is_paused:
+        return "paused"
     return "running" if head.runs else "idle"
 
 

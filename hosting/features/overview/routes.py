@@ -22,7 +22,7 @@ from hosting.strict_json.parsing import Schema
 
 MOST_DAYS = 400
 """The days that an agent's figures are listed of, and kept for."""
-Status = Literal["idle", "running", "waiting"]
+Status = Literal["idle", "running", "waiting", "paused"]
 StuckCode = Literal["not_taken_up", "out_of_time", "silent", "deleting"]
 
 

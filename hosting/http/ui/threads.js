@@ -9,7 +9,7 @@ const TYPING_MS = 250
 const BEHIND_MS = 2500 // the list follows a run's end by a moment
 const ID = /^[\w.~-]{1,64}$/
 const NEW = "New thread"
-const STATES = { running: "running", waiting: "waits for approval" }
+const STATES = { running: "running", paused: "paused", waiting: "waits for approval" }
 
 /** The owner of all threads without a sign-in. */
 export const OWN = "app"

@@ -80,7 +80,7 @@ PLACES = [
     ("metadata=red", "is not known"),
     ("metadata.=red", "names no member"),
     (f"metadata.{'a' * 65}=1", "names no member"),
-    ("status=open", "one of 'idle', 'running', 'waiting'"),
+    ("status=open", "one of 'idle', 'running', 'waiting', 'paused'"),
     ("changed_since=yesterday", "a time in UTC"),
     ("changed_since=2026-02-31T00:00:00Z", "a time in UTC"),
 ]

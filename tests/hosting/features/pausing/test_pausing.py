@@ -206,6 +206,13 @@ async def test_a_run_is_paused_and_resumed(worked: Worked) -> None:
     paused = await worked.until(place, "paused")
     exported = (await worked.ask("ada", "GET", f"{THREAD}/export")).json()["runs"][0]["paused"]
     listed = (await worked.ask("ada", "GET", f"{THREAD}/runs")).json()["runs"][0]["status"]
+    by_status = [
+        [
+            thread["status"]
+            for thread in (await worked.ask("ada", "GET", f"{THREADS}?status={status}")).json()["threads"]
+        ]
+        for status in ("paused", "running")
+    ]
     again = await worked.ask("ada", "POST", f"{place}/pause")
     resumed = await worked.ask("ada", "POST", f"{place}/resume")
     ended = await worked.until(place, "success")
@@ -215,6 +222,7 @@ async def test_a_run_is_paused_and_resumed(worked: Worked) -> None:
     assert [answer.json()["status"] for answer in (asked, again, resumed)] == ["pausing", "paused", "running"]
     assert asked.json() == {**{name: paused[name] for name in asked.json()}, "status": "pausing"}
     assert (paused["status"], listed, exported) == ("paused", "paused", "paused")
+    assert by_status == [["paused"], []]
     assert [answer.json()["status"] for answer in late] == ["success", "success"]
     assert ended["response"]
 
