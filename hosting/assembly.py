@@ -280,16 +280,16 @@ def _wires(services: Services, plan: Plan, names: Sequence[str], parts: _WirePar
         services.log,
         names_causes=services.loop.names_causes,
     )
-    newest, large_reads, draining = parts.overview.newest, services.large_reads, services.holders.draining
+    newest, large_reads = parts.overview.newest, services.large_reads
     return (
         ResponsesFeature(
             names, verbs, services.threads, parts.forks.older_runs, newest, large_reads, parts.begins, parts.files
         ),
         ChatCompletionsFeature(names, verbs, services.threads),
-        A2AFeature(names, verbs, services.care, draining, newest, large_reads, parts.webhooks.receivers),
+        A2AFeature(names, verbs, services.care, newest, large_reads, parts.webhooks.receivers),
         AgUiFeature(names, verbs, services.threads, services.archiver),
         AiSdkFeature(names, verbs, services.threads, services.archiver),
-        McpEndpointFeature(names, verbs, services.care, draining, newest, services.threads, large_reads),
+        McpEndpointFeature(names, verbs, services.care, newest, services.threads, large_reads),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Literal, overload
 
 from hosting.core.broadcast import DeltaText, LoggedEvent, News, UnderWay, Update
@@ -25,39 +25,83 @@ QUIET_SECONDS = 15.0
 OUTAGE_SECONDS = 20.0
 
 
+class StreamTime:
+    """How long a stream may go on that begins now: `seconds`, and until its process is about to end."""
+
+    def __init__(self, draining: asyncio.Event, seconds: float) -> None:
+        self._draining, self._clock = draining, asyncio.get_running_loop().time
+        self._ends_at = self._clock() + seconds
+
+    def left(self) -> float:
+        """Return the seconds that the platform leaves it."""
+        return max(0.0, self._ends_at - self._clock())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the stream is to end now."""
+        return self._draining.is_set() or self.left() == 0
+
+    async def wait(self) -> None:
+        """Return when the stream is to end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if math.isinf(left := self.left()) else left):
+                await self._draining.wait()
+
+
 class Following:
-    """Follows runs of this app. The log may be away for `outage_seconds`, and a stream may take `most_seconds`."""
+    """Follows runs of this app. The log may be away for `outage_seconds`, and a stream may take `most_seconds`.
+
+    `draining` is set once this process is about to end.
+    """
 
     def __init__(
         self,
         care: Care,
+        draining: asyncio.Event,
         *,
         quiet_seconds: float = QUIET_SECONDS,
         outage_seconds: float = OUTAGE_SECONDS,
         most_seconds: float = math.inf,
     ) -> None:
-        self._care = care
+        self._care, self.draining = care, draining
         self._quiet_seconds = quiet_seconds
         self._outage_seconds = outage_seconds
         self._most_seconds = most_seconds
 
+    def stream_time(self) -> StreamTime:
+        """Return the time of a stream that begins now."""
+        return StreamTime(self.draining, self._most_seconds)
+
     @overload
     def follow(
-        self, run: Run, client: EntityClient, *, logged_only: bool = False
+        self, run: Run, client: EntityClient, *, time: StreamTime | None = None, logged_only: bool = False
     ) -> AsyncGenerator[list[Update], None]: ...
 
     @overload
     def follow(
-        self, run: Run, client: EntityClient, *, logged_only: bool = False, with_executors: Literal[True]
+        self,
+        run: Run,
+        client: EntityClient,
+        *,
+        time: StreamTime | None = None,
+        logged_only: bool = False,
+        with_executors: Literal[True],
     ) -> AsyncGenerator[list[News], None]: ...
 
     async def follow(
-        self, run: Run, client: EntityClient, *, logged_only: bool = False, with_executors: bool = False
+        self,
+        run: Run,
+        client: EntityClient,
+        *,
+        time: StreamTime | None = None,
+        logged_only: bool = False,
+        with_executors: bool = False,
     ) -> AsyncGenerator[list[Any], None]:
         """Yield the run's events from its first to its end, and its text as it comes; an empty list per quiet time.
 
         A followed run is watched (`HeldRuns.watched`), and is claimed here if it has no holder in its turn. The
         follower gets the log's events alone (`logged_only`), or what executors are at too, if the run is held here.
+        `time` is that of a stream which has gone on already; without it, one begins with this.
         Raises `ThreadDeletedError` once its thread is deleted, `LogUnavailableError` when the log stays away, and
         `ShuttingDownError` when this process is about to end and does not hold the run, or the platform's time is up.
         """
@@ -65,7 +109,7 @@ class Following:
         clock = asyncio.get_running_loop().time
         sent_at = clock()
         watching = self._care.watch(
-            run, delivery, client, seconds=self._most_seconds, outage_seconds=self._outage_seconds
+            run, delivery, client, seconds=(time or self.stream_time()).left(), outage_seconds=self._outage_seconds
         )
         async with aclosing(watching) as updates:
             async for new in updates:

@@ -124,7 +124,7 @@ class Services:
         self.runs = Runs(
             self.log, self.holders, self.care, settings, self.promised, admits=self.admits, hooks=self.hooks
         )
-        self.following = Following(self.care, most_seconds=self.working_seconds)
+        self.following = Following(self.care, self.holders.draining, most_seconds=self.working_seconds)
         self._add_threads(conversations)
         self._add_what_spans_threads()
 

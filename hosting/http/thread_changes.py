@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
 from hosting.core.care import Care, Pace
+from hosting.core.following import StreamTime
 from hosting.core.thread.events import TERMINALS, Accepted
 from hosting.core.thread.head import Head
 from hosting.core.thread.thread_events import Deleting, Reset
@@ -22,11 +23,11 @@ _PACE = Pace(first=0.5, longest=5.0)
 
 
 async def changed_threads(
-    care: Care, log: ThreadLog, addresses: Iterable[Address], draining: asyncio.Event
+    care: Care, log: ThreadLog, addresses: Iterable[Address], time: StreamTime
 ) -> AsyncGenerator[list[Address], None]:
     """Yield an empty list once it watches these threads, then those whose conversation has changed, each time.
 
-    It ends when this process is about to end. Raises `LogUnavailableError`.
+    It ends with the time of its stream. Raises `LogUnavailableError`.
     """
     heads = {address: await log.head(address) for address in addresses}
     changed: dict[Address, None] = {}
@@ -34,21 +35,21 @@ async def changed_threads(
 
     async def watch(address: Address, first: Head) -> None:
         state = _state(first)
-        async with aclosing(care.heads(address, first, _KINDS, pace=_PACE)) as following:
+        async with aclosing(care.heads(address, first, _KINDS, pace=_PACE, left=time.left)) as following:
             async for head in following:
                 if _state(head) != state:
                     state = _state(head)
                     changed[address] = None
                     news.set()
-                if draining.is_set():
+                if time.is_over:
                     return
 
-    watching = [asyncio.ensure_future(each) for each in (draining.wait(), *(watch(*pair) for pair in heads.items()))]
+    watching = [asyncio.ensure_future(each) for each in (time.wait(), *(watch(*pair) for pair in heads.items()))]
     for task in watching:
         task.add_done_callback(lambda _: news.set())
     try:
         yield []
-        while not draining.is_set():
+        while not time.is_over:
             await news.wait()
             news.clear()
             for task in watching:

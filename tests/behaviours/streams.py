@@ -9,6 +9,8 @@ BEHAVIOURS = {
     "behind the last one.",
     "streams.offset": "A delta says where its words stand, and every event when it happened.",
     "streams.deleted": "A deleted thread ends its streams as cancelled.",
+    "streams.function-time": "A stream that waits for a person or for news says that it ends before its function's "
+    "time is up.",
     "streams.cursor": "A bad cursor is refused with 400.",
     "streams.failed": "A run that fails ends its stream with the problem and is not run again.",
     "streams.batched": "Words are appended by time and size, and the first never wait.",

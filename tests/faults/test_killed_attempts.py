@@ -156,6 +156,7 @@ def update(grouped: GroupedApp) -> None:
 
 
 @pytest.mark.explore
+@pytest.mark.timeout(2 * LONG_STEPS * STEP_SECONDS)
 @pytest.mark.behaviour("run.attempts-killed")
 async def test_a_run_of_half_an_hour_outlives_a_kill_each_minute_two_upgrades_and_a_rollback(
     tmp_path: Path, record_property: Any

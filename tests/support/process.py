@@ -259,7 +259,7 @@ class Process:
             pace=Pace(0.01, 2.0, 2.0),
             margin_seconds=0.05,
         )
-        self.following = Following(self.care, quiet_seconds=0.2)
+        self.following = Following(self.care, self.holders.draining, quiet_seconds=0.2)
         self.hooks: dict[str, AgentHooks] = {}
         self.promised = PromisedRuns(self.log, attachments, "hub", look_seconds=0.02)
         self.runs = Runs(self.log, self.holders, self.care, read, self.promised, hooks=self.hooks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from hosting.http.wire import WireVerbs
 class A2AFeature(WireFeature):
     """The A2A wire of one app. A context is a thread, a task a run of it with the runs that go on after approvals.
 
-    `draining` is set once this process is about to end. Without `receivers` nobody is notified of a task.
+    Without `receivers` nobody is notified of a task.
     """
 
     name = "a2a"
@@ -30,7 +29,6 @@ class A2AFeature(WireFeature):
 
     verbs: WireVerbs
     care: Care
-    draining: asyncio.Event
     newest_threads: NewestThreads
     large_reads: LargeReads
     receivers: NotifiesReceivers | None
@@ -43,7 +41,7 @@ class A2AFeature(WireFeature):
         from hosting.features.a2a.verbs import A2AVerbs
         from hosting.http.wire_requests import operation_of
 
-        tasks = Tasks(self.verbs, self.care, self.draining, self.newest_threads, self.large_reads)
+        tasks = Tasks(self.verbs, self.care, self.newest_threads, self.large_reads)
         reply = A2AVerbs(self.verbs, tasks, self.receivers).reply
         route_of = partial(operation_of, names.OPERATIONS, "docs/reference/a2a.md")
         return Wire(names.RPC.function, names.PATH, A2A_DOCUMENT, route_of, reply, names.a2a_refusal)

@@ -5,7 +5,6 @@ A stream goes on until its task is over or waits for a person.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
@@ -14,6 +13,7 @@ from msgspec import Struct
 
 from hosting.core.broadcast import LoggedEvent
 from hosting.core.care import Care
+from hosting.core.following import StreamTime
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.events import Accepted, ApprovalAnswered
 from hosting.core.thread.head import Head
@@ -44,11 +44,10 @@ _EVENTS_BEFORE = 100
 
 
 class Tasks(Struct, frozen=True, eq=False):
-    """The tasks of an app; each read folds them anew. `draining` is set once this process is about to end."""
+    """The tasks of an app; each read folds them anew."""
 
     verbs: WireVerbs
     care: Care
-    draining: asyncio.Event
     newest_threads: NewestThreads
     large_reads: LargeReads
 
@@ -142,25 +141,27 @@ class Tasks(Struct, frozen=True, eq=False):
         self, request: HttpRequest, fold: TaskFold, run: Run, *first: Payload, stays: bool
     ) -> AsyncGenerator[list[Payload], None]:
         """Yield the payloads, each as the result of a response."""
+        time = self.verbs.following.stream_time()
         yield [{"result": payload} for payload in first]
         while True:
-            async with aclosing(self.verbs.following.follow(run, request.caller.client)) as lists:
+            async with aclosing(self.verbs.following.follow(run, request.caller.client, time=time)) as lists:
                 async for updates in lists:
                     yield [{"result": payload} for update in updates for payload in fold.next(update)]
                     if fold.is_over:
                         return
             if not (stays and fold.waits):
                 return
-            async with aclosing(self._waited(fold, run.address)) as waited:
+            async with aclosing(self._waited(fold, run.address, time)) as waited:
                 async for payloads in waited:
                     yield [{"result": payload} for payload in payloads]
             if fold.is_over:
                 return
             run = await self.current_run(request, fold)
 
-    async def _waited(self, fold: TaskFold, address: Address) -> AsyncGenerator[list[Payload], None]:
+    async def _waited(self, fold: TaskFold, address: Address, time: StreamTime) -> AsyncGenerator[list[Payload], None]:
         """Yield the updates until a person has answered or the time for that is over."""
-        heads = self.care.heads(address, await self.verbs.log.head(address), (Accepted, ApprovalAnswered, Deleting))
+        head, kinds = await self.verbs.log.head(address), (Accepted, ApprovalAnswered, Deleting)
+        heads = self.care.heads(address, head, kinds, left=time.left)
         async with aclosing(heads):
             async for head in heads:
                 events = await self.verbs.log.events(address, fold.position) if head.position > fold.position else []
@@ -173,8 +174,8 @@ class Tasks(Struct, frozen=True, eq=False):
                 yield payloads
                 if not fold.waits:
                     return
-                if self.draining.is_set():
-                    raise ShuttingDownError("The process that sends this stream is about to end. Subscribe again.")
+                if time.is_over:
+                    raise ShuttingDownError("The function that sends this stream is about to end. Subscribe again.")
 
 
 def _order(fold: TaskFold) -> tuple[float, str]:

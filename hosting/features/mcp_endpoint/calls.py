@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from hosting.core.broadcast import LoggedEvent
 from hosting.core.care import Care
+from hosting.core.following import StreamTime
 from hosting.core.runs import PROTOCOL_WAIT_SECONDS
 from hosting.core.thread.events import Accepted, ApprovalAnswered, Joined
 from hosting.core.thread.rows import KeyRow
@@ -80,14 +81,13 @@ class McpCall(Struct, frozen=True):
 
 
 class Calls(Struct, frozen=True, eq=False):
-    """The calls of an app. `draining` is set once this process is about to end.
+    """The calls of an app.
 
     `followed` are the threads of the calls that this process follows, by their keys.
     """
 
     verbs: WireVerbs
     care: Care
-    draining: asyncio.Event
     newest_threads: NewestThreads
     followed: dict[str, Address] = field(default_factory=dict)
 
@@ -169,7 +169,7 @@ class Calls(Struct, frozen=True, eq=False):
                 async for batch in batches:
                     yield batch
         except (GeneratorExit, asyncio.CancelledError):
-            if call.message.is_stateless and not self.draining.is_set():
+            if call.message.is_stateless and not self.verbs.following.draining.is_set():
                 with suppress(HostingError):
                     await asyncio.shield(self.verbs.runs.cancel(run.address, run.run_id, call.client))
             raise
@@ -183,7 +183,7 @@ class Calls(Struct, frozen=True, eq=False):
         """
         message, runs = call.message, self.verbs.runs
         wait = Wait(PROTOCOL_WAIT_SECONDS if message.progress_token is None else math.inf)
-        waited = runs.wait_seconds(wait)
+        waited, time_of_stream = runs.wait_seconds(wait), self.verbs.following.stream_time()
         until, is_asked = time.monotonic() + waited, call.after is not None and call.after.is_asked
 
         def left() -> float:
@@ -197,7 +197,7 @@ class Calls(Struct, frozen=True, eq=False):
                     run = await runs.wait_through(run, call.client, left())
                 else:
                     fold = ProgressFold(run)
-                    async with aclosing(self._progress(call, fold)) as batches:
+                    async with aclosing(self._progress(call, fold, time_of_stream)) as batches:
                         async for batch in batches:
                             yield batch
                     run = fold.run
@@ -213,7 +213,7 @@ class Calls(Struct, frozen=True, eq=False):
                 if questions and not is_asked:
                     place = call.cursor(run, run.last, is_asked=True)
                     yield [(place, envelope(name, **question)) for name, question in questions.items()]
-                resumed = await self._resumed(call, run, left if questions else lambda: 0.0)
+                resumed = await self._resumed(call, run, left if questions else lambda: 0.0, time_of_stream)
                 if resumed is None:
                     break
                 run, is_asked = resumed, False
@@ -223,11 +223,13 @@ class Calls(Struct, frozen=True, eq=False):
             return
         yield [(None, _result(call, result_of_call(run, call.agent, waited).as_object()))]
 
-    async def _progress(self, call: McpCall, fold: ProgressFold) -> AsyncGenerator[list[_Sent], None]:
+    async def _progress(
+        self, call: McpCall, fold: ProgressFold, stream: StreamTime
+    ) -> AsyncGenerator[list[_Sent], None]:
         """Yield the news of a run after the client's place."""
         after = call.after.position if call.after is not None and call.after.run_id == fold.run.run_id else 0
         token = call.message.progress_token
-        async with aclosing(self.verbs.following.follow(fold.run, call.client)) as lists:
+        async with aclosing(self.verbs.following.follow(fold.run, call.client, time=stream)) as lists:
             async for updates in lists:
                 sent: list[_Sent] = []
                 for update in updates:
@@ -256,16 +258,17 @@ class Calls(Struct, frozen=True, eq=False):
             for name, form in forms.items()
         }
 
-    async def _resumed(self, call: McpCall, run: Run, left: Callable[[], float]) -> Run | None:
+    async def _resumed(self, call: McpCall, run: Run, left: Callable[[], float], stream: StreamTime) -> Run | None:
         """Return the run that goes on after a run's questions, once it has begun; None if nobody answers in time.
 
-        Raises `ThreadDeletedError`, and `ShuttingDownError` when this process is about to end.
+        Raises `ThreadDeletedError`, and `ShuttingDownError` when the stream's time is over.
         """
         asked = {approval.id for approval in run.requested_approvals}
         if not asked:
             return None
         address, log, position = run.address, self.verbs.log, run.last
-        heads = self.care.heads(address, await log.head(address), (Accepted, ApprovalAnswered, Deleting), left=left)
+        kinds = (Accepted, ApprovalAnswered, Deleting)
+        heads = self.care.heads(address, await log.head(address), kinds, left=lambda: min(left(), stream.left()))
         async with aclosing(heads):
             async for head in heads:
                 new = [event for _, event in await log.events(address, position)] if head.position > position else []
@@ -278,7 +281,7 @@ class Calls(Struct, frozen=True, eq=False):
                 waits = head.waiting is not None and head.waiting.run_id == run.run_id
                 if not (waits and head.is_waiting_for_approval(log.clocks.wall())) or not left():
                     return None
-                if self.draining.is_set():
+                if stream.is_over:
                     raise ShuttingDownError("The process that sends this stream is about to end. Come back to it.")
         return None
 

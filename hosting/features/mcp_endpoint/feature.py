@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,10 +19,7 @@ from hosting.plan import AgentPlan
 
 @dataclass(frozen=True, eq=False)
 class McpEndpointFeature(WireFeature):
-    """The MCP wire of one app: a tool for each agent and each workflow.
-
-    `draining` is set once this process is about to end.
-    """
+    """The MCP wire of one app: a tool for each agent and each workflow."""
 
     name = "mcp_endpoint"
     wire = "mcp"
@@ -34,7 +30,6 @@ class McpEndpointFeature(WireFeature):
 
     verbs: WireVerbs
     care: Care
-    draining: asyncio.Event
     newest_threads: NewestThreads
     threads: Threads
     reads: LargeReads
@@ -66,9 +61,9 @@ class McpEndpointFeature(WireFeature):
         from hosting.features.mcp_endpoint.verbs import McpVerbs
         from hosting.http.wire_requests import operation_of
 
-        calls = Calls(self.verbs, self.care, self.draining, self.newest_threads)
+        calls = Calls(self.verbs, self.care, self.newest_threads)
         resources = Resources(self.verbs, self.threads, self.newest_threads, self.reads, self.by_tool)
-        subscriptions = Subscriptions(resources, self.care, self.verbs.log, self.draining)
+        subscriptions = Subscriptions(resources, self.care, self.verbs.log, self.verbs.following)
         reply = McpVerbs(self.verbs, calls, subscriptions).reply
         route_of = partial(operation_of, names.OPERATIONS, "docs/reference/mcp-endpoint.md")
         return Wire(names.CALL.function, names.PATH, MCP_DOCUMENT, route_of, reply, names.mcp_refusal)

@@ -6,7 +6,6 @@ the other, so something would have to be kept for each client.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from hosting.core.care import Care
+from hosting.core.following import Following
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import HostingError, InvalidFieldError
 from hosting.features.mcp_endpoint import names
@@ -32,12 +32,12 @@ _Sent = Mapping[str, Any]
 
 
 class Subscriptions(Struct, frozen=True, eq=False):
-    """What clients of an app listen to. `draining` is set once this process is about to end."""
+    """What clients of an app listen to."""
 
     resources: Resources
     care: Care
     log: ThreadLog
-    draining: asyncio.Event
+    following: Following
 
     async def listen(self, request: HttpRequest, message: ClientMessage) -> Streamed:
         """Return the stream of changes of the caller's threads; what else the client wishes for is left out."""
@@ -65,7 +65,7 @@ class Subscriptions(Struct, frozen=True, eq=False):
 
         agreed = {"resourceSubscriptions": [*watched.values()]} if watched else {}
         begun = [notice("subscriptions/acknowledged", notifications=agreed)]
-        async with aclosing(changed_threads(self.care, self.log, watched, self.draining)) as changes:
+        async with aclosing(changed_threads(self.care, self.log, watched, self.following.stream_time())) as changes:
             async for changed in changes:
                 yield begun + [notice("resources/updated", uri=watched[address]) for address in changed]
                 begun = []

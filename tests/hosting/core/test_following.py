@@ -164,7 +164,7 @@ async def test_a_follower_outlives_an_outage_of_the_log_but_not_one_without_end(
     one, other = two
     one.agent.gate.clear()
     run = await one.start(call(streams=True))
-    short = Following(other.care, outage_seconds=0.05)
+    short = Following(other.care, other.holders.draining, outage_seconds=0.05)
     outliving, ending = asyncio.ensure_future(followed(other, run)), short.follow(run, other.engine)
     assert shown(await anext(ending))[0] == "accepted"
     await asyncio.sleep(0.02)

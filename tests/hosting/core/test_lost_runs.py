@@ -84,7 +84,7 @@ async def test_a_run_that_waits_for_its_turn_for_too_long_ends_in_its_turn(proce
     await one.start(call("first"))
     run = await other.start(call("second"))
     other.log.clocks = Clocks(awake=FastClock())
-    impatient = Following(Care(other.log, other.changes, other.holders, queue_seconds=100.0))
+    impatient = Following(Care(other.log, other.changes, other.holders, queue_seconds=100.0), other.holders.draining)
     async for news in impatient.follow(run, other.engine):
         if any(isinstance(one_of.event, CancelRequested) for one_of in news if isinstance(one_of, LoggedEvent)):
             one.agent.gate.set()

@@ -83,7 +83,7 @@ async def test_a_subscriber_is_let_go_of_when_the_process_ends(wired: Wired) -> 
     answer = await asyncio.wait_for(following, GUARD_SECONDS)
 
     said = json.loads(answer.text.strip().splitlines()[-1].removeprefix("data: "))["error"]["message"]
-    assert said == "The process that sends this stream is about to end. Subscribe again."
+    assert said == "The function that sends this stream is about to end. Subscribe again."
 
 
 ADA, BOB = {"x-user": "ada"}, {"x-user": "bob"}
