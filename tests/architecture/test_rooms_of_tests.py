@@ -10,8 +10,8 @@ from tests.architecture.imports import ROOT
 
 TESTS = ROOT / "tests"
 IMPORTED = re.compile(r"^\s*(?:from|import) (tests\.[\w.]+)", re.MULTILINE)
-SHARED = ("tests.support", "tests.behaviours")
-"""What every room may import: the shared pieces, and the rules that the product promises."""
+SHARED = "tests.support"
+"""What every room may import."""
 
 
 def room(path: Path) -> str:
@@ -51,7 +51,7 @@ def test_what_several_rooms_share_stands_in_support() -> None:
     foreign = [
         (str(path), name)
         for path, name in imports_between_tests()
-        if not f"{name}.".startswith((f"{room(path)}.", *SHARED))
+        if not f"{name}.".startswith((f"{room(path)}.", SHARED))
     ]
 
     assert foreign == []

@@ -16,7 +16,7 @@ SOURCES = sorted(
     for folder in ("agents", "benchmarks", "conformance", "devhost", "hosting", "samples", "state", "tests")
     for path in (ROOT / folder).rglob("*.py")
 )
-MANIFEST = sorted((ROOT / "tests" / "behaviours").glob("[!t]*.py"))
+MANIFEST = sorted((ROOT / "tests" / "behaviours").glob("*.md"))
 ELSEWHERE = {"PROTOCOL.md", "SKILL.md"}
 """The protocol of Durable Streams, which its own repository has, with numbers; and the page of each skill."""
 NAMES = {path.name for path in (ROOT / "docs").rglob("*.md")}
@@ -25,7 +25,7 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def cited(path: Path) -> Iterator[str]:
-    """Return the pages that a module cites: in its docstrings, and one of the manifest anywhere."""
+    """Return the pages that a module cites in its docstrings, or an area of the manifest anywhere."""
     source = path.read_text(encoding="utf-8")
     if path in MANIFEST:
         yield from PAGE.findall(source)
@@ -46,4 +46,9 @@ def is_there(page: str) -> bool:
 @pytest.mark.behaviour("docs.cited-pages")
 def test_each_page_that_is_cited_exists() -> None:
     """A page that was renamed or removed leaves its citations behind."""
-    assert [(str(path.relative_to(ROOT)), page) for path in SOURCES for page in cited(path) if not is_there(page)] == []
+    assert [
+        (str(path.relative_to(ROOT)), page)
+        for path in [*SOURCES, *MANIFEST]
+        for page in cited(path)
+        if not is_there(page)
+    ] == []
