@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.template.bicep import FILES, INFRA, MAIN, config_of, parsed
+from tests.template.bicep import FILES, INFRA, MAIN, config_of, parsed, tree_of
 from tests.template.start_of_deployment import unknown_at_start
 
 # Children of an app that Azure names: by the name the compiler knows what one holds, so it must be written out.
@@ -18,10 +18,14 @@ NAMED_BY_AZURE = {
 
 
 @pytest.mark.behaviour("template.infra-compiles")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_loops_conditions_and_names_need_nothing_that_only_the_deployment_brings(path: Path) -> None:
+def test_loops_conditions_and_names_need_nothing_that_only_the_deployment_brings() -> None:
     """The compiler refuses them, and with them the whole deployment (BCP178 and its like)."""
-    assert unknown_at_start(parsed(path)) == []
+    small = "resource account 'A/b@2024-01-01' existing = {\n  name: 'account'\n}\n"
+    loop, name = "output o array = [for item in account.properties.hosts: item]", "  name: account.listKeys()"
+    found = ["o, loop: account.properties", "r, name: listKeys()"]
+
+    assert unknown_at_start(tree_of(f"{small}resource r 'A/b@2024-01-01' = {{\n{name}\n}}\n{loop}\n"))[::-1] == found
+    assert {path.name: unknown_at_start(parsed(path)) for path in FILES} == {path.name: [] for path in FILES}
 
 
 @pytest.mark.behaviour("template.infra-compiles")

@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -192,7 +191,7 @@ class Engine:
         self.asked.set()
         return web.json_response([], headers={CURSOR: self.follow(self.cursors[-1])})
 
-    @cached_property
+    @property
     def app(self) -> DirectHost:
         """An app whose durable client asks this engine."""
         made = AgentFunctionApp(agents=[scripted_agent("one"), scripted_agent("two")], environ={"AGENT_LOG": "memory"})
