@@ -153,6 +153,7 @@ def test_the_tests_of_the_guide_pass_in_a_new_app(as_written: Printed) -> None:
     assert sum(name.startswith("tests/test_guide.py") for name in as_written.outcomes) == 2 + 1 + 8
 
 
+@pytest.mark.behaviour("testing.new-app")
 def test_a_planted_fault_is_red_at_its_step_and_nowhere_else(planted: Printed) -> None:
     """Between the payment and its record: one of eight kills."""
     assert (planted.returncode, planted.red, len(planted.outcomes)) == (1, [RED], 1 + 8)

@@ -244,7 +244,9 @@ DEPLOYED = {
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.behaviour("template.deploys-alone")
-@pytest.mark.parametrize("version", ["3.11", pytest.param("3.12", marks=pytest.mark.explore), "3.13", "3.14"])
+@pytest.mark.parametrize(
+    "version", ["3.11", *(pytest.param(one, marks=pytest.mark.explore) for one in ("3.12", "3.13")), "3.14"]
+)
 def test_the_deployed_tree_indexes_with_its_requirements_alone(version: str, tmp_path: Path) -> None:
     """A package that only the tests bring would be missing there."""
     python = fresh_environment(version, tmp_path / "environment")

@@ -13,7 +13,6 @@ import azure.durable_functions as df
 
 # mypy: disable-error-code="untyped-decorator"
 import azure.functions as func
-import httpx
 import pytest
 
 from hosting.app import AgentFunctionApp
@@ -21,7 +20,6 @@ from hosting.assembly import WIRES
 from hosting.errors import ConfigurationError
 from hosting.functions.orchestrations import warn_of_management_urls
 from tests.support.app.scripted import scripted_agent
-from tests.support.direct import DirectHost
 from tests.support.flows import FLOWS, text_flow
 from tests.support.made_app import app_of, served
 from tests.support.receiver import WEBHOOKS
@@ -125,20 +123,18 @@ def names_of_everything() -> set[str]:
 async def test_a_name_of_ours_is_refused_where_the_app_has_it_and_free_where_it_has_not() -> None:
     """Whatever it is of: routes, wires, timers, clocks, entities, an agent's own. A host compares without case."""
     names, refused, answers = names_of_everything(), set[str](), dict[str, str]()
-    served = {function.get_function_name() for function in app_with("mine").get_functions()} - {"mine"}
+    ours = {function.get_function_name() for function in app_with("mine").get_functions()} - {"mine"}
     for name in names:
-        for written in (name, name.swapcase()):
-            try:
-                host = DirectHost(app_with(written))
-            except ConfigurationError as error:
-                refused |= {name} if f"{written!r} (test_taken_routes.py, line " in error.detail else set()
-                continue
-            transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
-                answers[name] = (await client.get("/api/mine?q=1")).text
+        written = name.swapcase()
+        try:
+            app = app_with(written)
+            async with served(app) as (_, http):
+                answers[name] = (await http.get("/api/mine?q=1")).text
+        except ConfigurationError as error:
+            refused |= {name} if f"{written!r} (test_taken_routes.py, line " in error.detail else set()
 
-    assert refused == served & names
-    assert answers == dict.fromkeys(names - served, "you sent 1")
+    assert refused == ours & names
+    assert answers == dict.fromkeys(names - ours, "you sent 1")
     assert {"http_memory", "http-Joker", "agents_schedule_tick", "health_check", "http_page"} <= answers.keys()
 
 
