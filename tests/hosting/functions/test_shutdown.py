@@ -201,7 +201,7 @@ async def test_requests_that_wait_when_the_process_ends_are_answered() -> None:
 RUN = "a" * 32
 BRIEF = {**MEMORY, "AGENT_BLOCKED_SECONDS": "0.1"}
 LOGGER = logging.getLogger("hosting.core.agent.agent_loop")
-LINE = r"\S+test_blocked_agents.py:\d+ in run"
+LINE = r"\S+test_shutdown.py:\d+ in run"
 
 
 class Blocking(CountingAgent):
