@@ -1,9 +1,6 @@
 """The choice of the model by settings."""
 
-from typing import Any
-
 import pytest
-from agent_framework.openai import OpenAIChatCompletionClient
 
 from agents.models import SETTINGS, ModelSettingsError, create_chat_client
 from hosting.offline.model import OfflineChatClient
@@ -14,43 +11,6 @@ from hosting.offline.model import OfflineChatClient
 def test_without_settings_the_offline_model_answers(settings: dict[str, str]) -> None:
     """Absent and blank are the same: the template lists every setting as blank."""
     assert isinstance(create_chat_client(settings), OfflineChatClient)
-
-
-@pytest.mark.parametrize(
-    ("settings", "address", "model"),
-    [
-        (
-            {"OPENAI_BASE_URL": "http://127.0.0.1:8080/v1", "OPENAI_MODEL": "small"},
-            "http://127.0.0.1:8080/v1/",
-            "small",
-        ),
-        ({"OPENAI_API_KEY": "sk-x", "OPENAI_MODEL": "gpt"}, "https://api.openai.com/v1/", "gpt"),
-        (
-            {
-                "AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com",
-                "AZURE_OPENAI_MODEL": "chat",
-                "AZURE_OPENAI_API_KEY": "k",
-            },
-            "https://x.openai.azure.com/openai/deployments/chat/",
-            "chat",
-        ),
-        (
-            {"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com", "AZURE_OPENAI_MODEL": "chat"},
-            "https://x.openai.azure.com/openai/deployments/chat/",
-            "chat",
-        ),
-    ],
-    ids=["compatible server without a key", "OpenAI", "Azure OpenAI with a key", "Azure OpenAI as the app's identity"],
-)
-def test_settings_name_the_server_and_the_model(
-    settings: dict[str, str], address: str, model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The client is built from what was passed; a blank variable in the process does not disturb it."""
-    monkeypatch.setenv("OPENAI_BASE_URL", "")
-    client: Any = create_chat_client(settings)
-
-    assert isinstance(client, OpenAIChatCompletionClient)
-    assert (str(client.client.base_url), client.model) == (address, model)
 
 
 @pytest.mark.behaviour("template.half-set-model-refused")

@@ -74,37 +74,19 @@ class Arrow:
         return f"{line}  ({self.start}, floor {floor[self.start]}, to {self.end}, floor {floor[self.end]})"
 
 
+GROUND = (
+    *("errors", "names", "ports", "listing", "settings", "host_settings", "invocation", "azure_log", "start_up"),
+    *("tools", "options", "plan", "principal", "bearer", "visible", "exchange", "amounts", "workflows", "offline"),
+    *("skills", "client_tools", "session_data", "schemas", "authorizations", "user_tokens", "issued_tokens"),
+    *("entra", "upstream", "model_options", "metadata", "page_context", "run_context", "progress", "shared_state"),
+    *("embeddings", "citations", "outside", "orchestrations", "words"),
+)
+"""The files of the lowest floor."""
+
 HOSTING = House(
     "hosting",
     (
-        (
-            *("errors", "names", "ports", "listing", "settings", "host_settings", "invocation", "azure_log"),
-            *("start_up", "tools", "options", "plan", "principal", "bearer", "visible", "exchange", "amounts"),
-            *(
-                "workflows",
-                "offline",
-                "skills",
-                "client_tools",
-                "session_data",
-                "schemas",
-                "authorizations",
-                "user_tokens",
-                "issued_tokens",
-                "entra",
-                "upstream",
-                "model_options",
-                "metadata",
-                "page_context",
-                "run_context",
-                "progress",
-                "shared_state",
-                "embeddings",
-                "citations",
-                "outside",
-                "orchestrations",
-                "words",
-            ),
-        ),
+        GROUND,
         ("strict_json",),
         ("core",),
         ("http", "store_choice", "task_hub", "client"),

@@ -7,7 +7,6 @@ import pytest
 
 from hosting import assembly
 from hosting.assembly import FEATURES
-from hosting.feature import Feature
 from tests.architecture.house import HOSTING
 from tests.architecture.imports import import_graph
 
@@ -20,11 +19,6 @@ MOST_NAMING = 2
 def hosting_modules() -> dict[str, frozenset[str]]:
     """Return every module of `hosting` with the product modules that it imports."""
     return {name: imported for name, imported in import_graph().items() if name.startswith("hosting.")}
-
-
-def naming(own: set[str]) -> list[str]:
-    """Return the modules of `hosting` that import one of these and are none of them."""
-    return sorted(name for name, imported in hosting_modules().items() if name not in own and imported & own)
 
 
 def folder_modules(feature: str) -> set[str]:
@@ -43,36 +37,31 @@ def test_each_folder_is_a_feature_that_the_app_has() -> None:
 
 
 @pytest.mark.behaviour("hosting.one-folder")
-@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
-def test_a_feature_stands_in_its_folder(feature: type[Feature]) -> None:
+def test_a_feature_stands_in_its_folder() -> None:
     """Its class in `feature.py`, its errors and settings where they are used, its scripts in `ui`.
 
     It says what is wrong where it can be off.
     """
-    settings = () if feature.settings is None else (feature.settings,)
-    homes = {feature.__module__, *(part.__module__ for part in (*feature.errors(), *settings))}
+    for feature in FEATURES:
+        settings = () if feature.settings is None else (feature.settings,)
+        homes = {feature.__module__, *(part.__module__ for part in (*feature.errors(), *settings))}
 
-    assert feature.__module__ == f"hosting.features.{feature.name}.feature"
-    assert homes <= folder_modules(feature.name)
-    assert feature.page == next((FOLDER / feature.name).glob("ui"), None)
-    assert feature.absent or "is_on" not in vars(feature)
-
-
-@pytest.mark.behaviour("hosting.one-folder")
-@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
-def test_few_files_name_a_feature(feature: type[Feature]) -> None:
-    """What a reader opens to change it: the list of features, and the app, for a type that users get."""
-    files = naming(folder_modules(feature.name))
-
-    assert len(files) <= MOST_NAMING, files
+        assert feature.__module__ == f"hosting.features.{feature.name}.feature"
+        assert homes <= folder_modules(feature.name)
+        assert feature.page == next((FOLDER / feature.name).glob("ui"), None)
+        assert feature.absent or "is_on" not in vars(feature), feature
 
 
 @pytest.mark.behaviour("hosting.one-folder")
-@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
-def test_a_feature_imports_no_other_and_no_trigger(feature: type[Feature]) -> None:
-    """Nor Azure: an orchestration is a generator over a small protocol."""
-    own = folder_modules(feature.name)
-    imported = {name for module in own for name in hosting_modules()[module]} - own
+def test_a_feature_imports_no_other_and_no_trigger_and_few_files_name_it() -> None:
+    """Nor Azure: an orchestration is a generator over a small protocol.
 
-    assert not any(name.startswith("hosting.features.") for name in imported)
-    assert not any(name.startswith("hosting.functions") for name in imported)
+    What a reader opens to change a feature is the list of features, and the app, for a type that users get.
+    """
+    for feature in FEATURES:
+        own = folder_modules(feature.name)
+        imported = {name for module in own for name in hosting_modules()[module]} - own
+        outside = [name for name, known in hosting_modules().items() if name not in own and known & own]
+
+        assert not any(name.startswith(("hosting.features.", "hosting.functions")) for name in imported), feature
+        assert len(outside) <= MOST_NAMING, outside

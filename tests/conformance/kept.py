@@ -39,3 +39,10 @@ LANGGRAPH: Mapping[str, str] = {
         ("kill.running", "kill.queued", "kill.stream", "kill.conversation", "kill.approval", "kill.ask"), "not tried"
     ),
 }
+
+AG_UI: Mapping[str, str] = {
+    **dict.fromkeys(("approval.once", "owners.read", "long.once"), "passed"),
+    **dict.fromkeys(("beside.order", "beside.approval", "beside.ask"), "not tried"),
+    **dict.fromkeys(("user-token.own", "user-token.apart", "user-token.kept"), "not tried"),
+    **dict.fromkeys(("kill.running", "kill.conversation", "kill.approval", "ask.once", "kill.ask"), "not tried"),
+}

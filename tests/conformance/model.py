@@ -1,4 +1,4 @@
-"""The model of the agents to be tried: `slow` takes 3 s, eight words call tools, the rest is an echo."""
+"""The model of the agents to be tried: `slow` takes 2 s, eight words call tools, the rest is an echo."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from agent_framework import (
     tool,
 )
 
-WORDS, WORD_SECONDS = 30, 0.1
-STEPS, STEP_SECONDS = 8, 0.4
+WORDS, WORD_SECONDS = 20, 0.1
+STEPS, STEP_SECONDS = 8, 0.3
 CALLED = {
     "refund": ("refund", {}),
     "ask": ("send", {}),

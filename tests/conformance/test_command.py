@@ -6,15 +6,12 @@ import asyncio
 import json
 import sys
 
-import httpx
 import pytest
 from aiohttp import web
 
 from conformance import __name__ as CONFORMANCE
 from conformance.__main__ import ADAPTERS, ALL_CHECKS, command_line, main, stored_by, tried
-from conformance.adapters.ours import OurService
-from conformance.port import Service
-from conformance.trial import NotTried, Trial, result_of
+from conformance.trial import NotTried
 from tests.conformance.faulty_service import FaultyService
 from tests.support.pages import ROOT
 from tests.support.running_host import host_environment
@@ -159,99 +156,6 @@ async def test_a_service_that_refuses_at_once_is_said_with_what_to_give(
     assert code == 2
     assert complaint.startswith(f"Nothing was tried: GET /api/agents: {status}")
     assert advice in complaint
-
-
-@pytest.mark.behaviour("conformance.command")
-@pytest.mark.parametrize(
-    ("check", "body", "events"),
-    [
-        *(("key.again", body, "") for body in ("null", "<html>")),
-        ("stream.resumed", '{"thread_id": "t", "run_id": "r"}', "event: delta\ndata: []\n\n"),
-    ],
-)
-async def test_an_answer_of_another_shape_fails_a_check(check: str, body: str, events: str) -> None:
-    """Its traceback would take the table of what was tried before with it."""
-
-    async def answer(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, text=events if request.url.path.endswith("/events") else body)
-
-    async with httpx.AsyncClient(base_url=NOWHERE, transport=httpx.MockTransport(answer)) as http:
-        trial = Trial(OurService(http, "a"), "hello", "slow")
-        results = [await result_of(one, trial) for one in ALL_CHECKS if one.name == check]
-
-    assert [result.outcome for result in results] == ["failed"]
-
-
-@pytest.mark.behaviour("conformance.command")
-async def test_a_service_that_starts_behind_a_proxy_is_waited_for() -> None:
-    """The proxy answers for it meanwhile, with a page of its own."""
-    pages = iter(["<html>starting</html>", "null", '{"agents": [{"name": "a"}]}'])
-
-    async def answer(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, text=next(pages))
-
-    async def kill() -> None: ...
-
-    async with httpx.AsyncClient(base_url=NOWHERE, transport=httpx.MockTransport(answer)) as http:
-        await Trial(OurService(http, "a"), "hello", "slow", kill=kill).killed()
-
-    assert next(pages, None) is None
-
-
-@pytest.mark.behaviour("conformance.fair")
-async def test_a_service_that_offers_nothing_fails_nothing() -> None:
-    """Nor does one for which the user gave no means."""
-
-    class Bare(Service):
-        async def find_agent(self) -> None: ...
-
-        async def new_thread(self) -> str:
-            return "t"
-
-    async def kill() -> None: ...
-
-    async with httpx.AsyncClient() as http:
-        trial = Trial(Bare(http, "a"), "hello", "slow", "refund", [{}, {}], kill)
-        results = [await result_of(check, trial) for check in ALL_CHECKS]
-
-    assert [result for result in results if result.outcome != "not offered"] == []
-
-
-@pytest.mark.behaviour("conformance.fair")
-async def test_what_the_user_gave_no_means_for_is_not_tried() -> None:
-    """A kill, two owners, a call that waits, and a message that takes a while."""
-    async with FaultyService().served() as url, httpx.AsyncClient(base_url=url) as http:
-        trial = Trial(OurService(http, "a"), "hello", "soon", open_seconds=5.0)
-        results = [await result_of(check, trial) for check in ALL_CHECKS]
-    untried = {result.check.name for result in results if result.outcome == "not tried"}
-
-    assert [result for result in results if result.outcome in ("failed", "not offered")] == []
-    assert untried == {
-        *("key.broken", "order.kept", "cancel.running", "cancel.queued", "delete.running", "approval.once"),
-        *(
-            "owners.read",
-            "owners.change",
-            "steer.once",
-            "client-tool.once",
-            "ask.once",
-            "ask.schema",
-            "ask.default",
-            "approval.edited",
-            "steer.order",
-            "client-tool.refused",
-            "user-token.own",
-            "user-token.apart",
-            "user-token.kept",
-            "long.once",
-            "long.progress",
-            "pause.once",
-            "beside.order",
-            "beside.stream",
-            "beside.approval",
-            "beside.ask",
-        ),
-        *(check.name for check in ALL_CHECKS if check.name.startswith("kill.")),
-    }
 
 
 @pytest.mark.behaviour("conformance.documented")

@@ -102,6 +102,9 @@ ASKS = {"ask.once", "kill.ask", "beside.ask"}
 APPROVALS = {"approval.once", "kill.approval", "beside.approval"}
 PAUSES = {"long.progress", "pause.once", "kill.pause"}
 TOKENS = {"user-token.own", "user-token.apart"}
+STATE = "state.version"
+EXPLORED = pytest.mark.explore
+"""The wires' own tests kill the app, too; this is what the page of results has."""
 DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
 
 
@@ -110,12 +113,12 @@ DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
     ("adapter", "path", "unoffered"),
     [
         ("ours", "/api", set()),
-        ("responses", "/api/openai/v1", {*KEYS, *ASKS, *EDITS, *STEERS, *PAUSES, "state.version"}),
-        ("a2a", "/api/a2a/Assistant/", {*KEYS, *STREAMS, *DELETING, *STEERS, *CLIENT_TOOLS, *PAUSES, "state.version"}),
-        (
-            "ag-ui",
-            "/api/ag-ui/Assistant",
-            {check.name for check in ALL_CHECKS} - {*ASKS, *APPROVALS, *TOKENS},
+        ("ag-ui", "/api/ag-ui/Assistant", {check.name for check in ALL_CHECKS} - {*ASKS, *APPROVALS, *TOKENS}),
+        pytest.param("responses", "/api/openai/v1", {*KEYS, *ASKS, *EDITS, *STEERS, *PAUSES, STATE}, marks=EXPLORED),
+        pytest.param(
+            *("a2a", "/api/a2a/Assistant/"),
+            {*KEYS, *STREAMS, *DELETING, *STEERS, *CLIENT_TOOLS, *PAUSES, STATE},
+            marks=EXPLORED,
         ),
     ],
 )

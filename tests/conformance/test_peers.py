@@ -17,7 +17,7 @@ import pytest
 
 from conformance.__main__ import ADAPTERS, ALL_CHECKS
 from conformance.trial import Trial, result_of
-from tests.conformance.kept import FOUNDRY, FOUNDRY_KILLS, LANGGRAPH
+from tests.conformance.kept import AG_UI, FOUNDRY, FOUNDRY_KILLS, LANGGRAPH
 from tests.support.node_packages import RegistryUnreachableError, install
 from tests.support.pages import ROOT
 from tests.support.python_packages import CHAT_CLIENT, FOUNDRY_HOSTING, LANGGRAPHS_SERVER, installed
@@ -25,6 +25,7 @@ from tests.support.running_host import RunningHost
 
 HERE = Path(__file__).parent
 SAYS = ("for ada", "for bob")
+OF_LANGGRAPH = {"adapter": "langgraph", "owner_header": "x-user", "behalf": "behalf"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("conformance.fair")]
 
@@ -75,44 +76,36 @@ class Peer:
         return {name: outcome for name, outcome in outcomes.items() if outcome != "not offered"}
 
 
-async def test_agent_frameworks_endpoint_of_ag_ui_fails_nothing_that_it_offers(
-    pytestconfig: pytest.Config, tmp_path: Path
+PEERS = {
+    "ag_ui_peer": (CHAT_CLIENT, {"adapter": "ag-ui", "owner_header": "x-user"}, AG_UI),
+    "foundry_peer": (
+        FOUNDRY_HOSTING,
+        {"adapter": "foundry", "owner_header": "x-agent-user-id", "kept": FOUNDRY_KILLS, "tool": "lookup"},
+        FOUNDRY,
+    ),
+    "langgraph_peer": (LANGGRAPHS_SERVER, OF_LANGGRAPH, LANGGRAPH),
+}
+"""By the module that serves: the packages that it needs, how it is tried, and what was found.
+
+Agent Framework's endpoint of AG-UI and LangGraph's server keep threads in memory, and say so: they are never killed.
+Foundry's hosting takes a second decision on a call, and a second result; it says that it recovers no run.
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["ag_ui_peer", "foundry_peer", pytest.param("langgraph_peer", marks=pytest.mark.explore)]
+)
+async def test_a_service_of_others_keeps_what_was_found(
+    module: str, pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
-    """It replays a thread to its owner, and takes one decision on a call. It keeps threads in memory, and says so."""
-    packages = installed(Path(pytestconfig.cache.mkdir("ag-ui-python")), *CHAT_CLIENT)
-    peer = await asyncio.to_thread(Peer, "tests.conformance.ag_ui_peer", packages, tmp_path)
+    needed, given, found = PEERS[module]
+    packages = installed(Path(pytestconfig.cache.mkdir(module)), *needed)
+    peer = await asyncio.to_thread(Peer, f"tests.conformance.{module}", packages, tmp_path)
 
-    assert await peer.offered("ag-ui", "x-user") == {
-        **dict.fromkeys(("approval.once", "owners.read", "long.once"), "passed"),
-        **dict.fromkeys(("beside.order", "beside.approval", "beside.ask"), "not tried"),
-        **dict.fromkeys(("user-token.own", "user-token.apart", "user-token.kept"), "not tried"),
-        **dict.fromkeys(("kill.running", "kill.conversation", "kill.approval", "ask.once", "kill.ask"), "not tried"),
-    }
+    assert await peer.offered(**given) == found  # type: ignore[arg-type]
 
 
-async def test_foundrys_hosting_keeps_what_it_offers_but_one_answer_to_a_call(
-    pytestconfig: pytest.Config, tmp_path: Path
-) -> None:
-    """It takes a second decision on a call, and a second result. It says that it recovers no run, so none is killed."""
-    packages = installed(Path(pytestconfig.cache.mkdir("foundry-hosting")), *FOUNDRY_HOSTING)
-    peer = await asyncio.to_thread(Peer, "tests.conformance.foundry_peer", packages, tmp_path)
-
-    assert await peer.offered("foundry", "x-agent-user-id", FOUNDRY_KILLS, tool="lookup") == FOUNDRY
-
-
-async def test_langgraphs_server_keeps_what_it_offers_while_it_lives_but_a_token_for_itself(
-    pytestconfig: pytest.Config, tmp_path: Path
-) -> None:
-    """With an auth handler threads are their owner's, and what that returns of a user is shown with each run.
-
-    It calls itself in-memory, so it is never killed.
-    """
-    packages = installed(Path(pytestconfig.cache.mkdir("langgraph")), *LANGGRAPHS_SERVER)
-    peer = await asyncio.to_thread(Peer, "tests.conformance.langgraph_peer", packages, tmp_path)
-
-    assert await peer.offered("langgraph", "x-user", behalf="behalf") == LANGGRAPH
-
-
+@pytest.mark.explore
 @pytest.mark.skipif(sys.platform == "win32", reason="the process becomes another one")
 async def test_langgraphs_server_of_npm_keeps_the_same(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     """It is a program of its own, and speaks the same protocol. It calls itself in-memory too."""
@@ -124,4 +117,4 @@ async def test_langgraphs_server_of_npm_keeps_the_same(pytestconfig: pytest.Conf
     (tmp_path / "node_modules").symlink_to(packages / "node_modules")
     peer = await asyncio.to_thread(Peer, "tests.conformance.langgraph_js_peer", packages, tmp_path)
 
-    assert await peer.offered("langgraph", "x-user", behalf="behalf") == LANGGRAPH
+    assert await peer.offered(**OF_LANGGRAPH) == LANGGRAPH

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from openai import OpenAI
 
 from tests.support.client_tables import (
     BY_DESIGN,
@@ -64,6 +63,8 @@ def methods(resource: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def names_of(table: ClientTable, *paths: str) -> set[str]:
     """Return the names that OpenAI's client for Python has: methods, and the parameters of those that are served."""
+    from openai import OpenAI
+
     names, client = set[str](), OpenAI(api_key="unused")
     served = {name for row in table.rows if row.here == WORKS for name in row.names}
     for path in paths:

@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
+import sys
+import uuid
+from collections.abc import AsyncIterator
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from agent_framework import CompactionProvider, SummarizationStrategy
+import redis
+from agent_framework import Agent, CompactionProvider, SummarizationStrategy
 
+from hosting.app import AgentFunctionApp
 from hosting.core.agent.history import history_source
 from hosting.core.archiving import Archiver, Capacity
 from hosting.core.document_writer import Attachments, DocumentWriter
 from hosting.core.stores.memory import MemoryObjects
+from hosting.core.stores.redis import RedisThreadStore
 from hosting.core.thread.conversation import Snapshot
+from hosting.core.thread.events import encode
 from hosting.core.thread.head import NEW
+from hosting.core.thread_log import ThreadLog
 from hosting.core.thread_operations import Store
 from hosting.features.triggers.trigger import TriggerOptions
 from hosting.names import Address
+from hosting.offline.model import OfflineChatClient
 from hosting.settings import Settings
 from state.codec import read
 from state.conversation import append_turn
 from tests.support.bench import ArmedArchive
+from tests.support.carriers import GUARD_SECONDS
 from tests.support.deliveries import Out, queued
 from tests.support.direct import DirectHost
-from tests.support.made_app import served
+from tests.support.made_app import MEMORY, ask, served
 from tests.support.pages import ROOT, code, page, part
+from tests.support.redis_server import RedisServer
 from tests.support.spender import priced, spender
 from tests.support.state_documents import a_request, a_response
+from tests.support.threads import accept, end
 
 
 @pytest.fixture(autouse=True)
@@ -146,3 +160,94 @@ async def test_the_page_shows_the_line_of_an_archive_that_is_away(caplog: pytest
         await keeping.store(Address.of("assistant", "5f0c"), None, outcome, ttl_seconds=None)
 
     assert re.findall(r"^> (.*)$", page("docs/explanation/long-threads.md"), re.MULTILINE) == caplog.messages
+
+
+LONGER = "## Work that takes longer than a run"
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The page's module, with a bank that notes its keys."""
+    made = ModuleType("tools_page")
+    monkeypatch.setitem(sys.modules, "tools_page", made)  # where the framework looks for type hints
+    paid: list[str] = []
+
+    def pay(number: str, amount: int, idempotency_key: str) -> str:
+        paid.append(idempotency_key)
+        return f"{amount} paid for {number}"
+
+    made.__dict__.update(bank=SimpleNamespace(pay=pay), paid=paid)
+    text = page("docs/guides/tools.md").replace(part(page("docs/guides/tools.md"), LONGER), "")
+    exec("\n".join(code(text, "python")), made.__dict__)
+    return made
+
+
+@pytest.mark.behaviour("docs.tools")
+async def test_a_tool_that_pays_passes_its_key_on_and_one_that_fails_is_told_to_the_model(
+    module: Any,
+) -> None:
+    tools = [module.refund, module.cancel_order]
+    app = AgentFunctionApp(agents=[Agent(client=OfflineChatClient(), name="Joker", tools=tools)], environ=MEMORY)
+    async with served(app) as (host, http):
+        assert isinstance(host, DirectHost)
+        paid = (await ask(http, 'Call refund with {"number": "A-17", "amount": 5}')).json()
+        failed = (await ask(http, 'Call cancel_order with {"number": "B-1"}')).json()
+
+    assert paid["response"] == "The tool says: 5 paid for A-17"
+    assert [key.startswith(f"{paid['run_id']}-") for key in module.paid] == [True]
+    assert failed["status"] == "success"
+    assert "rror" in failed["response"]
+
+
+@pytest.mark.behaviour("docs.tools")
+async def test_a_tool_that_needs_approval_waits_for_it(module: Any) -> None:
+    """It is not called before."""
+    agent = Agent(client=OfflineChatClient(), name="Joker", tools=[module.delete_order])
+    async with served(AgentFunctionApp(agents=[agent], environ=MEMORY)) as (_, http):
+        waiting = (await ask(http, 'Call delete_order with {"number": "A-17"}')).json()
+
+    assert [call["tool"] for call in waiting["pending_approvals"]] == ["delete_order"]
+    assert module.ORDERS == {"A-17": "shipped on Monday"}
+
+
+ADDRESS = Address.of("Helper", "t1")
+
+
+@pytest.fixture
+def hub() -> str:
+    """The name of a task hub that no other test has."""
+    return f"hub{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+async def log(redis_server: RedisServer, hub: str) -> AsyncIterator[ThreadLog]:
+    """The threads' log in the session's server."""
+    opened = ThreadLog(RedisThreadStore(redis_server.url, hub), MemoryObjects(), hub)
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.behaviour("streams.redis")
+async def test_the_lines_on_the_page_follow_a_run_to_its_end(
+    log: ThreadLog, redis_server: RedisServer, hub: str
+) -> None:
+    """What is there, what comes while they wait, and no more: another run's end is not its own."""
+    printed, seen, loop = list[Any](), asyncio.Event(), asyncio.get_running_loop()
+
+    def note(event: Any) -> None:
+        printed.append(event)
+        loop.call_soon_threadsafe(seen.set)
+
+    (lines,) = code(page("docs/reference/streaming.md"), "python")
+    names = {"redis": redis, "json": json, "url": redis_server.url, "hub": hub, "print": note}
+    names |= {"agent": ADDRESS.agent, "thread_id": ADDRESS.thread_id, "run_id": "r2"}
+    await log.execute(ADDRESS, accept("r1", claimed=True))
+    await log.execute(ADDRESS, end("r1"))
+    reading = asyncio.ensure_future(asyncio.to_thread(exec, lines, names))
+    await asyncio.wait_for(seen.wait(), GUARD_SECONDS)
+
+    await log.execute(ADDRESS, accept("r2", claimed=True))
+    await log.execute(ADDRESS, end("r2"))
+    await asyncio.wait_for(reading, GUARD_SECONDS)
+
+    assert printed == [json.loads(encode(event)) for _, event in await log.events(ADDRESS, 0)]

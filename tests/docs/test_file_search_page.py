@@ -19,7 +19,7 @@ from tests.support.pages import code, page
 
 pytest_plugins = ["pytester"]
 
-PAGE = page("docs/guides/file-search.md")
+FILE_SEARCH = page("docs/guides/file-search.md")
 TEXT = "# Drinks\n\nOolong costs four crowns a cup.\n"
 
 
@@ -60,9 +60,9 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.behaviour("docs.examples-run")
 async def test_its_example_finds_and_cites_what_was_uploaded(service: None) -> None:
     """The citation has the members that the page shows, of the file's first chunk."""
-    [shown] = [json.loads(block)["citations"][0] for block in code(PAGE, "json")]
+    [shown] = [json.loads(block)["citations"][0] for block in code(FILE_SEARCH, "json")]
     names: dict[str, Any] = {}
-    exec(compile(code(PAGE, "python")[0], "file-search.md", "exec"), names)
+    exec(compile(code(FILE_SEARCH, "python")[0], "file-search.md", "exec"), names)
     async with engine_app(names["app"]) as running, asyncio.timeout(GUARD_SECONDS):
         headers = {"content-type": "text/markdown"}
         created = await running.http.post("/api/files?name=prices.md", content=TEXT.encode(), headers=headers)
@@ -82,7 +82,7 @@ async def test_its_example_finds_and_cites_what_was_uploaded(service: None) -> N
 @pytest.mark.behaviour("file-index.given")
 def test_its_index_of_one_s_own_passes_the_suite_that_the_library_hands_out(pytester: pytest.Pytester) -> None:
     """As the page shows both; one that finds a removed file does not."""
-    index, suite = code(PAGE, "python")[1:3]
+    index, suite = code(FILE_SEARCH, "python")[1:3]
     pytester.makepyfile(f"{index}\n\n{suite}")
     passed = run_pytest(pytester, "-q")
     removes = "return sum(len(self.files.pop(key)) for key in self.keys(space) if key[1] == file_id)"

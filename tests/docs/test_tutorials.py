@@ -1,7 +1,14 @@
-"""The tutorials of docs/tutorials/ beside the first one, followed step by step in a clone; the cloud is left out."""
+"""The tutorials of docs/tutorials/, and the requests that pages show first, followed step by step in a clone."""
 
+from __future__ import annotations
+
+import asyncio
 import re
 import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +17,7 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
+from tests.support.azurite import Azurite
 from tests.support.browsing import a_browser, needs_browser
 from tests.support.console_blocks import Step, is_shown, steps_in, typed
 from tests.support.pages import code, page, part
@@ -18,8 +26,6 @@ from tests.support.template_process import copy_tree
 
 CHAT, APPROVAL = page("docs/tutorials/a-chat-page.md"), page("docs/tutorials/an-approval.md")
 GUARD_MS = 20_000.0
-
-pytestmark = [pytest.mark.slow(seconds=15), pytest.mark.behaviour("docs.tutorials")]
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="the pages' commands use curl")
 
 
@@ -32,11 +38,10 @@ def make_chat_page(clone: Path) -> None:
     (clone / "chat.html").write_text(html, encoding="utf-8")
 
 
-def make_clerk(clone: Path) -> None:
-    """Make the agent of the page, and change function_app.py as it says."""
+def add_agent(clone: Path, name: str, agent: str, app: str) -> None:
+    """Make the file of an agent of a page in a clone, and change function_app.py as the page says."""
     copy_tree(clone)
-    agent, app = code(APPROVAL, "python")
-    (clone / "agents" / "clerk.py").write_text(agent, encoding="utf-8")
+    (clone / "agents" / f"{name}.py").write_text(agent, encoding="utf-8")
     line, _, call = app.strip().partition("\n\n")
     text = (clone / "function_app.py").read_text(encoding="utf-8")
     (old,) = re.findall(r"^app = .*$", text, re.MULTILINE)
@@ -54,6 +59,8 @@ async def check(step: Step, origin: str) -> None:
     assert is_shown(step.output, printed), f"{step.command}\n" + "\n".join(printed)
 
 
+@pytest.mark.slow(seconds=15)
+@pytest.mark.behaviour("docs.tutorials")
 @needs_curl
 @needs_browser
 async def test_the_chat_page_answers_is_loaded_again_and_outlives_a_killed_server(tmp_path: Path) -> None:
@@ -99,9 +106,11 @@ async def test_the_chat_page_answers_is_loaded_again_and_outlives_a_killed_serve
     assert [url for url in urls if not url.startswith(origin)] == []
 
 
+@pytest.mark.slow(seconds=15)
+@pytest.mark.behaviour("docs.tutorials")
 @needs_curl
 async def test_the_approval_waits_over_a_restart_and_is_decided_once(tmp_path: Path) -> None:
-    make_clerk(tmp_path)
+    add_agent(tmp_path, "clerk", *code(APPROVAL, "python"))
     asks, listed, refused, approves, too_late = steps_in(APPROVAL)
 
     with RunningHost(tmp_path) as host:
@@ -120,3 +129,154 @@ async def test_the_approval_waits_over_a_restart_and_is_decided_once(tmp_path: P
 async def requested(method: str, url: str, **options: Any) -> httpx.Response:
     async with httpx.AsyncClient(timeout=20) as http:
         return await http.request(method, url, **options)
+
+
+STARTED = page("docs/tutorials/getting-started.md")
+OWN, TEST, CRASH, STREAM = (
+    "## 2. Add an agent and a tool",
+    "## 3. Test it without a model",
+    "## 4. Kill the server in the middle of a run",
+    "## 5. Stream the response",
+)
+
+
+def follow(clone: Path) -> None:
+    """Make the files of the page, and change function_app.py as it says."""
+    agent, app = code(part(STARTED, OWN), "python")
+    add_agent(clone, "support", agent, app)
+    (test,) = code(part(STARTED, TEST), "python")
+    (clone / "tests" / "agents" / "test_support.py").write_text(test, encoding="utf-8")
+
+
+@pytest.mark.behaviour("docs.getting-started")
+@pytest.mark.slow
+@needs_curl
+async def test_each_command_prints_what_the_page_shows(tmp_path: Path) -> None:
+    """In its order, up to the stream and the rest of it."""
+    follow(tmp_path)
+    _, _, first = steps_in(part(STARTED, "## 1. Get a first response"))
+    (called,), (streamed,) = steps_in(part(STARTED, OWN)), steps_in(part(STARTED, STREAM))
+    (rest,) = code(part(STARTED, STREAM), "sh")
+
+    with RunningHost(tmp_path) as host:
+        for step in (first, called):
+            printed = await typed(step, host.origin)
+            assert is_shown(step.output, printed), printed
+        printed = await typed(streamed, host.origin)
+        assert is_shown(streamed.output, printed), printed
+        (address,) = re.findall(r"(?im)^content-location: (\S+)", "\n".join(printed))
+        again = "\n".join(await typed(Step(rest.replace("CONTENT-LOCATION", address), ()), host.origin))
+
+    assert again.startswith("id: 5\nevent: tool_result\n")
+    assert "event: completed" in again
+
+
+@pytest.mark.behaviour("docs.getting-started")
+@pytest.mark.slow
+def test_its_test_passes_in_the_clone(tmp_path: Path) -> None:
+    """By the command on the page, with the Python of this run."""
+    follow(tmp_path)
+    assert "python dev.py test tests/agents/test_support.py" in STARTED
+    command = [sys.executable, "-m", "pytest", "-n", "0", "tests/agents/test_support.py"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stdout
+
+
+SHOWN = (
+    "docs/reference/http-runs.md",
+    "docs/reference/streaming.md",
+    "docs/guides/schedules.md",
+    "docs/guides/forks.md",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("docs.examples-run")
+@needs_curl
+async def test_each_request_of_a_page_gets_what_the_page_shows(tmp_path: Path) -> None:
+    """Ids and times differ; dots stand for what is left out."""
+    copy_tree(tmp_path)
+    model = tmp_path / "hosting" / "offline" / "model.py"
+    slower = model.read_text(encoding="utf-8").replace("WORD_SECONDS = 0.05", "WORD_SECONDS = 0.25")
+    model.write_text(slower, encoding="utf-8")  # so that no two words are one delta on a machine that is busy
+    seen = Counter[str]()
+    with RunningHost(tmp_path) as host:
+        for name in SHOWN:
+            for step in steps_in(page(name)):
+                if step.command.startswith("curl"):
+                    printed = await typed(step, host.origin)
+                    assert is_shown(step.output, printed), f"{step.command}\n" + "\n".join(printed)
+                    seen[name] += 1
+
+    assert list(seen.values()) == [2, 1, 1, 3]
+
+
+INBOX = page("docs/tutorials/an-inbox.md")
+CLOCK = Path(__file__).resolve().parents[1] / "support" / "later_clock.cjs"
+TEN_MINUTES = 10 * 60 * 1000
+INBOX_SECONDS = 60.0
+
+
+@pytest.fixture
+def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that sets the clock of the storage ahead."""
+    file = tmp_path / "later"
+    file.write_text("0")
+    monkeypatch.setenv("LATER", str(file))
+    return file
+
+
+@pytest.fixture
+def setting(later: Path, npm_packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A storage account whose clock the test sets."""
+    with monkeypatch.context() as context:
+        context.setenv("NODE_OPTIONS", f"--require {CLOCK}")
+        azurite = Azurite(npm_packages, tmp_path)
+    yield azurite.connection_string
+    azurite.stop()
+
+
+def make_inbox(clone: Path) -> None:
+    """Make the agent of Getting started and add the functions of the page."""
+    (functions,) = code(INBOX, "python")
+    agent, app, *_ = code(STARTED, "python")
+    add_agent(clone, "support", agent, app)
+    with (clone / "function_app.py").open("a", encoding="utf-8") as file:
+        file.write(f"\n\n{functions}")
+
+
+@pytest.mark.slow(seconds=30)
+@pytest.mark.behaviour("docs.tutorials")
+@needs_curl
+async def test_the_inbox_is_answered_though_the_server_is_killed(tmp_path: Path, setting: str, later: Path) -> None:
+    """By the lines that the page shows; one that cannot be read is given up, and another is answered beside it."""
+    clone = tmp_path / "clone"
+    make_inbox(clone)
+    first, second, unreadable = steps_in(INBOX)
+    answer, again = (block.strip() for block in code(INBOX, "text"))
+    thread = re.findall(r"api/ui/#/support/(\w+)", INBOX)[0]
+    environ = {"AzureWebJobsStorage": setting}
+
+    with RunningHost(clone, environ=environ) as host:
+        assert is_shown(first.output, await typed(first, host.origin))
+        host.wait_for(answer, INBOX_SECONDS)
+        assert is_shown(second.output, await typed(second, host.origin))
+        host.wait_for("calls tool find_order", INBOX_SECONDS)
+    with RunningHost(clone, environ=environ) as host:
+        address = f"{host.origin}/api/agents/support/threads/{thread}/messages"
+        await asyncio.wait_for(until_said(address, again.partition(": ")[2]), INBOX_SECONDS)
+        assert again not in host.printed_so_far()
+        later.write_text(str(TEN_MINUTES))
+        host.wait_for(again, INBOX_SECONDS)
+        assert is_shown(unreadable.output, await typed(unreadable, host.origin))
+        host.wait_for("was moved to 'inbox-poison'", INBOX_SECONDS)
+        entries = (await requested("GET", address)).json()["entries"]
+
+    assert [entry["type"] for entry in entries] == ["request", "response"] * 2
+
+
+async def until_said(address: str, text: str) -> None:
+    """Return once the thread has an answer with this text."""
+    while text not in (await requested("GET", address)).text:  # noqa: ASYNC110 - another process writes it
+        await asyncio.sleep(0.05)

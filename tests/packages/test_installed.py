@@ -128,15 +128,3 @@ def test_the_librarys_commands_have_their_options(both_installed: Path, argument
 
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith(expected)
-
-
-@pytest.mark.behaviour("packages.any-app")
-def test_the_local_host_is_used_once_without_being_installed(wheels: dict[str, Path], tmp_path: Path) -> None:
-    """As `uvx functions-local-host` does it: the command has the distribution's name."""
-    folder = write_app(tmp_path / "app", CLASSIC)
-    command = [sys.executable, "-m", "uv", "tool", "run", "--from", str(wheels["functions_local_host"])]
-    command += ["functions-local-host", "functions"]
-    ended = subprocess.run(command, cwd=folder, env=BARE, capture_output=True, text=True, check=False)
-
-    assert ended.returncode == 0, ended.stderr
-    assert "greet: /api/greet/{name}" in ended.stdout

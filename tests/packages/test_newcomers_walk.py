@@ -136,13 +136,6 @@ def mended(newcomer: Newcomer, planted: Printed) -> Printed:
     return newcomer.tests("tests/test_refund.py")
 
 
-def test_the_tests_of_a_new_app_pass(as_written: Printed) -> None:
-    """Those that `new` wrote, with the kill that one of them asks for."""
-    own = [outcome for name, outcome in as_written.outcomes.items() if name.startswith("tests/test_app.py")]
-
-    assert (as_written.returncode, own) == (0, ["PASSED"] * 4), as_written.printed
-
-
 def test_the_tests_of_an_added_tool_pass_as_they_were_written(as_written: Printed) -> None:
     """As a function, in its app, and killed after its result."""
     own = [name.partition("::")[2] for name in as_written.outcomes if name.startswith("tests/test_tool_refund.py")]
@@ -160,20 +153,10 @@ def test_the_tests_of_the_guide_pass_in_a_new_app(as_written: Printed) -> None:
     assert sum(name.startswith("tests/test_guide.py") for name in as_written.outcomes) == 2 + 1 + 8
 
 
+@pytest.mark.behaviour("testing.new-app")
 def test_a_planted_fault_is_red_at_its_step_and_nowhere_else(planted: Printed) -> None:
     """Between the payment and its record: one of eight kills."""
     assert (planted.returncode, planted.red, len(planted.outcomes)) == (1, [RED], 1 + 8)
-
-
-def test_the_report_shows_the_last_lines_of_the_process_that_was_killed(planted: Printed) -> None:
-    """What the tool printed in it, then what the next one logged, and no word of the model's."""
-    died, _, lived = planted.printed.partition("agent_app, the process that ended")[2].partition(
-        "agent_app, the process "
-    )
-
-    assert "paying an order back" in died
-    assert "is taken up: attempt 2" in lived
-    assert "secret customer" not in died + lived
 
 
 def test_a_refund_with_the_key_of_its_call_is_green_at_each_step(mended: Printed) -> None:

@@ -1,7 +1,8 @@
-"""The way from a source of the tree to its text in a wheel."""
+"""The way from a source of the tree to its text in a wheel, and of an app of Microsoft's package to one of ours."""
 
 import ast
 import re
+import subprocess
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from packages.build import NAMES, PACKAGES, ROOT, renamed
+from packages.durable_agent_host.from_upstream import rewritten
+from tests.support.messages import messages
 
 ALONE = {
     ("hosting/core/telemetry.py", "hosting"): "the scope of spans, which dashboards name",
@@ -18,9 +21,8 @@ ALONE = {
 }
 """A package's name alone in a string, and why it is no module there."""
 
-pytestmark = pytest.mark.behaviour("packages.renamed")
 
-
+@pytest.mark.behaviour("packages.renamed")
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
@@ -46,6 +48,7 @@ def test_a_source_is_renamed_where_it_says_a_module(source: str, expected: str |
     assert renamed(source) == (expected or source.replace("`state.codec`", "`durable_agent_host.state.codec`"))
 
 
+@pytest.mark.behaviour("packages.renamed")
 @pytest.mark.slow
 @pytest.mark.parametrize("package", NAMES)
 def test_a_source_in_a_wheel_is_the_trees_but_for_names(package: str, wheels: dict[str, Path]) -> None:
@@ -109,6 +112,7 @@ def strings(path: Path) -> Iterator[tuple[str, bool]]:
             yield node.value, id(node) in parts
 
 
+@pytest.mark.behaviour("packages.renamed")
 @pytest.mark.slow
 @pytest.mark.parametrize("package", NAMES)
 def test_no_string_says_a_module_in_a_way_that_is_not_renamed(package: str) -> None:
@@ -119,3 +123,121 @@ def test_no_string_says_a_module_in_a_way_that_is_not_renamed(package: str) -> N
         for text, is_part in strings(path):
             assert not (is_part and dotted.search(text) and renamed(repr(text)) != repr(text)), (name, text)
             assert text not in {"hosting", "devhost", "conformance"} or (name, text) in ALONE, (name, text)
+
+
+LONG = "AgentCallbackContext, AgentFunctionApp, AgentResponseCallbackProtocol, WorkflowHitlContext"
+
+
+@pytest.mark.behaviour("packages.from-upstream")
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (f"from agent_framework_azurefunctions import {LONG}\n", f"from durable_agent_host import {LONG}\n"),
+        (
+            "from agent_framework.azure import (\n    AgentFunctionApp,  # ours\n)\n",
+            "from durable_agent_host import (\n    AgentFunctionApp,  # ours\n)\n",
+        ),
+        (
+            "from agent_framework.azure import (AgentFunctionApp as App,\n    WorkflowHitlContext)\n",
+            "from durable_agent_host import (AgentFunctionApp as App,\n    WorkflowHitlContext)\n",
+        ),
+        (
+            f"if True:\n    from agent_framework_azurefunctions import DurableAIAgent, {LONG}\n",
+            "if True:\n    from agent_framework_azurefunctions import DurableAIAgent\n"
+            f"    from durable_agent_host import {LONG}\n",
+        ),
+        (
+            "from agent_framework_azurefunctions import (\n    AgentFunctionApp,\n    DurableAIAgent,  # theirs\n"
+            "    WorkflowHitlContext,\n)\n",
+            "# theirs\nfrom agent_framework_azurefunctions import DurableAIAgent\n"
+            "from durable_agent_host import (\n    AgentFunctionApp,\n    WorkflowHitlContext,\n)\n",
+        ),
+        (
+            "from agent_framework_azurefunctions import (\n    AgentFunctionApp, DurableAIAgent, "
+            "WorkflowHitlContext\n)\n",
+            "from agent_framework_azurefunctions import DurableAIAgent\n"
+            "from durable_agent_host import AgentFunctionApp, WorkflowHitlContext\n",
+        ),
+    ],
+    ids=["one-line", "spread", "by-hand", "mixed-one-line", "mixed-spread", "mixed-by-hand"],
+)
+def test_an_import_keeps_its_form(source: str, expected: str) -> None:
+    """On one line where it was, over lines where it was: a formatter finds nothing to do."""
+    assert rewritten(source.encode(), "app.py")[0].decode() == expected
+
+
+TRACKED = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines()
+
+
+@pytest.fixture(scope="module")
+def installed(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What all wheels bring."""
+    folder = tmp_path_factory.mktemp("installed")
+    for path in wheels.values():
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+    return folder
+
+
+def of_a_clone(template: Path) -> re.Pattern[str]:
+    """What a text names that is in a clone and not in a new app: a file below one of its folders, or at its top."""
+    there = {path.name for path in template.iterdir()}
+    folders = {name.partition("/")[0] for name in TRACKED if "/" in name} - there
+    files = {name for name in TRACKED if "/" not in name} - there
+    names = [*(rf"{re.escape(name)}/[\w./-]*\w" for name in sorted(folders)), *map(re.escape, sorted(files))]
+    return re.compile(rf"(?<![\w./-])(?:{'|'.join(names)})(?![\w-])")
+
+
+@pytest.mark.behaviour("packages.said")
+@pytest.mark.slow
+def test_what_wheels_print_names_nothing_that_only_a_clone_has(installed: Path) -> None:
+    """No page of docs/, no sample, no file of requirements."""
+    absent = of_a_clone(installed / "durable_agent_host" / "template")
+    found = [
+        f"{path.relative_to(installed)}:{line}: {text}"
+        for path in sorted(installed.rglob("*.py"))
+        for line, text in messages(path)
+        if absent.search(text)
+    ]
+
+    assert found == []
+
+
+@pytest.mark.behaviour("packages.said")
+@pytest.mark.slow
+def test_the_files_of_a_new_app_name_nothing_that_only_a_clone_has(installed: Path) -> None:
+    """Nor do their comments, because they are the user's own; .funcignore is a list of what may be there."""
+    template = installed / "durable_agent_host" / "template"
+    absent = of_a_clone(template)
+    found = [
+        f"{path.relative_to(template)}:{number}: {line}"
+        for path in sorted(filter(Path.is_file, template.rglob("*")))
+        if path.name != ".funcignore"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if absent.search(line)
+    ]
+
+    assert found == []
+
+
+@pytest.mark.behaviour("packages.said")
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("'See docs/reference/settings.md.'\n", "'See {}reference/settings.md.'\n"),
+        ("f'{x}. docs/reference/a2a.md lists what is.'\n", "f'{x}. {}reference/a2a.md lists what is.'\n"),
+        (
+            "'docs/guides/models.md says how', 'one of docs/guides/models.md'\n",
+            "'{}guides/models.md says how', 'one of {}guides/models.md'\n",
+        ),
+        ("x = 1  # docs/reference/data.md\n", "x = 1  # {}reference/data.md\n"),
+        ("'docs/reference/settings.md', 'x/docs/reference/settings.md is it'\n", None),
+    ],
+)
+def test_a_page_has_its_address_where_that_is_known(source: str, expected: str | None) -> None:
+    """Else its name; a string that is a path and no more stays one."""
+    address = "https://example.org/blob/v1/docs/"
+    named = re.sub(r"\{\}([\w/-]+\.md)", r"\1 of the documentation", expected or source)
+
+    assert renamed(source, f"{address}{{}}") == (expected or source).replace("{}", address)
+    assert renamed(source) == named

@@ -8,8 +8,6 @@ import json
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from state.attachments import Attachment, Exchange, external_bytes, externalized, inlined, references
@@ -57,17 +55,6 @@ def test_a_large_content_becomes_a_reference_by_hash_and_size() -> None:
     }
     for schema in (OWN_SCHEMA, PUBLIC_SCHEMA):
         Draft202012Validator(schema).validate(document)
-
-
-@pytest.mark.behaviour("erasure.attachments")
-@given(body=st.binary(min_size=1, max_size=300), name=st.text())
-def test_what_is_put_back_is_what_was_taken_out(body: bytes, name: str) -> None:
-    entry = a_request({"$type": "data", "uri": data_uri(body), "mediaType": "image/png", "name": name})
-
-    found = externalized(entry, 0)
-
-    assert references(found.entry) == {hashlib.sha256(body).hexdigest()}
-    assert entry_value(inlined(found.entry, {one.sha256: one.body for one in found.attachments})) == entry_value(entry)
 
 
 def a_response(history: list[dict[str, Any]], *contents: dict[str, Any]) -> Exchange:

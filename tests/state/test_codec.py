@@ -97,18 +97,6 @@ def test_an_entry_of_a_newer_kind_is_of_no_run(name: str) -> None:
 
 
 @pytest.mark.behaviour("state.deterministic")
-def test_keys_are_written_in_a_fixed_order_with_the_type_first() -> None:
-    """Whatever the order they were read in; .NET's reader needs `$type` first."""
-    shuffled = (
-        ' {"data":{"x":1,"conversationHistory":[{"messages":[],"z":0,"$type":"request"}]},"schemaVersion":"1.2.0"}'
-    )
-
-    assert write(read(shuffled)) == (
-        '{"schemaVersion":"1.2.0","data":{"conversationHistory":[{"$type":"request","messages":[],"z":0}],"x":1}}'
-    )
-
-
-@pytest.mark.behaviour("state.deterministic")
 def test_the_same_turn_on_the_same_document_gives_the_same_bytes() -> None:
     """Whether the conversation was kept in memory or read again."""
     kept = conversation_of((a_request("r1"), a_response("r1", "hi")))

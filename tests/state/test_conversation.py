@@ -25,19 +25,6 @@ def stored(extension: str = "{}", version: str = "1.1.0") -> Conversation:
     return read(f'{{"schemaVersion":"{version}","data":{{"conversationHistory":[],"extensionData":{extension}}}}}')
 
 
-@pytest.mark.behaviour("state.turn-shares-the-past")
-def test_a_turn_leaves_the_old_conversation_as_it_was_and_shares_its_entries() -> None:
-    old = conversation_of((a_request("r1"), a_response("r1", "hi")))
-    text = write(old)
-
-    new = append_turn(old, a_request("r2"), a_response("r2", "ho"))
-
-    assert write(old) == text
-    assert all(a is b for a, b in zip(old.data.conversation_history, new.data.conversation_history, strict=False))
-    assert new.data.conversation_history != old.data.conversation_history
-    assert message_count(new) == 4
-
-
 @pytest.mark.behaviour("state.writes-1.1.0")
 @pytest.mark.parametrize(
     ("before", "after"), [("1.0.0", "1.1.0"), ("1.1.0", "1.1.0"), ("1.1.7", "1.1.7"), ("1.2.0", "1.2.0")]

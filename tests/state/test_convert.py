@@ -159,16 +159,6 @@ def test_what_cannot_be_kept_as_it_is_never_breaks_the_document() -> None:
     assert deep_back.arguments == deep
 
 
-def test_the_text_of_an_exception_is_not_stored() -> None:
-    """The framework keeps exceptions from channels; the document only tells that there was one."""
-    text = write(
-        conversation_of((a_request("r"), a_response("r", Content("function_result", call_id="c", exception="key"))))
-    )
-
-    assert "exception" in text
-    assert '"key"' not in text
-
-
 @pytest.mark.behaviour("state.keeps-the-response")
 def test_a_response_comes_back_whole() -> None:
     """Ids, times, usage, value, continuation token, additional properties, authors and message ids."""

@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from agent_framework import Content
 
 from state.contents import checked_content
-from state.convert import content_values_to_framework
 from state.errors import BadContentError
-
-GOOD = {"$type": "text", "text": "What is this?"}
-
-
-@pytest.mark.behaviour("state.skips-the-unknown")
-def test_a_stored_content_of_a_later_version_is_read() -> None:
-    """A run that waits outlives a version that is rolled back; what that one does not know is not sent."""
-    assert content_values_to_framework([{**GOOD, "language": "en"}]) == [Content.from_text("What is this?")]
 
 
 @pytest.mark.behaviour("state.given-contents-checked")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from state.__main__ import main
-from state.codec import read, write
 from state.errors import UnreadableDocumentError
 from state.json_values import MAX_DEPTH, PYTHON_KINDS
-from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "state.md").read_text("utf-8")
 
@@ -23,15 +19,6 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "state.md").read_text
 def block(language: str) -> str:
     [found] = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
     return str(found)
-
-
-@pytest.mark.behaviour("state.page")
-def test_the_document_of_the_page_is_one_that_we_write() -> None:
-    value = json.loads(block("json"))
-
-    Draft202012Validator(PUBLIC_SCHEMA).validate(value)
-    Draft202012Validator(OWN_SCHEMA).validate(value)
-    assert json.loads(write(read(block("json")))) == value
 
 
 @pytest.mark.slow

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state.codec import read, write
-from state.conversation import message_count, response_of, response_text
-from state.models import Conversation, ResponseEntry
-from tests.support.state_documents import a_request, a_response, conversation_of, history_messages
+from state.conversation import message_count
+from state.models import Conversation
+from tests.support.state_documents import history_messages
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.just('},{"$type":"request","x":"\\u0000"}')
 OPTIONAL_COUNTS = st.dictionaries(
@@ -60,12 +60,3 @@ def test_a_document_of_plain_entries_is_what_it_is_by_its_models(history: list[d
     assert seen(lean)[:2] == seen(whole)[:2]
     assert write(lean) == text
     assert lean == whole
-
-
-@pytest.mark.behaviour("state.plain-is-the-same")
-def test_a_response_is_found_as_its_model() -> None:
-    """With its text, for whoever asks for the run again."""
-    entry = response_of(read(write(conversation_of((a_request("r"), a_response("r", "hi"))))), "r")
-
-    assert type(entry) is ResponseEntry
-    assert response_text(entry) == "hi"

@@ -8,7 +8,6 @@ so that it reaches the process that controls workers as well.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -21,19 +20,13 @@ from tests.support.allowed_skips import ALLOWED_SKIPS, PYTHON, AllowedSkip
 
 MARK = "behaviour"
 MANIFEST = Path(__file__).resolve().parents[1] / "behaviours"
+RULE = re.compile(r"^- `([^`]+)`: (.+)$", re.MULTILINE)
 
 
 def promised_rules(manifest: Path = MANIFEST) -> dict[Path, dict[str, str]]:
-    """Return the rules of each area: the literal that its file assigns to BEHAVIOURS."""
-    areas = sorted(path for path in manifest.glob("*.py") if not path.name.startswith("test_"))
-    return {area: _promised(area) for area in areas}
-
-
-def _promised(area: Path) -> dict[str, str]:
-    for node in ast.parse(area.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "BEHAVIOURS":
-            return dict(ast.literal_eval(node.value))
-    raise AssertionError(f"{area.name} assigns no BEHAVIOURS")
+    """Return the rules of each area, which are lines of a list in its file: `- `, the id as code, and the sentence."""
+    areas = sorted(manifest.glob("*.md"))
+    return {area: dict(RULE.findall(area.read_text(encoding="utf-8"))) for area in areas}
 
 
 def rules_of(text: str) -> list[str]:

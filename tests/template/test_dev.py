@@ -33,20 +33,6 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     return checkout
 
 
-def test_run_starts_the_host_in_the_apps_folder_with_the_python_of_venv_and_gives_its_exit_code(
-    checkout: Checkout,
-) -> None:
-    """The host is `python -m devhost start --watch`, and dev.py adds nothing between it and the shell."""
-    finished = checkout.dev("run", "--port", "0")
-
-    assert finished.returncode == 7
-    assert json.loads(finished.stdout.splitlines()[-1]) == {
-        "arguments": ["start", "--watch", "--port", "0"],
-        "folder": str(checkout.folder),
-        "python": str(checkout.folder / ".venv"),
-    }
-
-
 @pytest.mark.behaviour("template.asks-with-python-alone")
 @pytest.mark.parametrize(("command", "says"), [("operations", "--repair"), ("owners", "assign")])
 def test_a_command_that_asks_a_running_app_installs_nothing(tmp_path: Path, command: str, says: str) -> None:

@@ -1,15 +1,14 @@
 """infra/ is read here, not deployed: what a Bicep parser sees in its files must fit together, and be closed."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from infra.choices import refused
 from tests.template.bicep import FILES, INFRA, MAIN, config_of, module_file, parsed
 
 TEXT = MAIN.read_text(encoding="utf-8")
-each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 
 
 def modules() -> dict[str, dict[str, Any]]:
@@ -40,13 +39,13 @@ def chosen(value: Any) -> Any:
 
 
 @pytest.mark.behaviour("template.infra-parses")
-@each_file
-def test_every_bicep_file_parses_and_uses_what_it_declares(path: Path) -> None:
+def test_every_bicep_file_parses_and_uses_what_it_declares() -> None:
     """A parameter or a variable that nothing refers to is a choice that does nothing."""
-    text, tree = path.read_text(encoding="utf-8"), parsed(path)
-    declared = [*tree["parameters"], *tree.get("variables", {})]
+    for path in FILES:
+        text, tree = path.read_text(encoding="utf-8"), parsed(path)
+        declared = [*tree["parameters"], *tree.get("variables", {})]
 
-    assert [name for name in declared if len(re.findall(rf"\b{name}\b", text)) < 2] == []
+        assert [name for name in declared if len(re.findall(rf"\b{name}\b", text)) < 2] == [], path
 
 
 @pytest.mark.behaviour("template.infra-parses")
@@ -61,11 +60,11 @@ def test_every_module_gets_its_parameters_and_gives_the_outputs_that_main_takes(
 
 
 @pytest.mark.behaviour("template.infra-without-keys")
-@each_file
-def test_a_parameter_that_carries_a_key_is_secure(path: Path) -> None:
+def test_a_parameter_that_carries_a_key_is_secure() -> None:
     """Else its value stands in the history of deployments; the compiler warns of the names that it knows."""
     open_keys = [
-        name
+        (path.name, name)
+        for path in FILES
         for name, declared in parsed(path)["parameters"].items()
         if re.search("Key$|password|secret|accountkey|acctkey", name, re.IGNORECASE)
         if declared["type"] in ("string", "object")
@@ -75,46 +74,43 @@ def test_a_parameter_that_carries_a_key_is_secure(path: Path) -> None:
     assert open_keys == []
 
 
+OF_IDENTITIES = {
+    "storage.account": {"allowSharedKeyAccess": False, "allowBlobPublicAccess": False},
+    "cosmos.account": {"disableKeyBasedMetadataWriteAccess": True, "disableLocalAuth": True},
+    "model.account": {"disableLocalAuth": True},
+    "monitoring.insights": {"DisableLocalAuth": True},
+    "api.noPasswordOverFtp": {"allow": False},
+    "api.noPasswordOverScm": {"allow": False},
+    "api.app": {"httpsOnly": True},
+}
+
+
 @pytest.mark.behaviour("template.infra-without-keys")
-@pytest.mark.parametrize(
-    ("place", "setting", "value"),
-    [
-        ("storage.account", "allowSharedKeyAccess", False),
-        ("storage.account", "allowBlobPublicAccess", False),
-        ("cosmos.account", "disableKeyBasedMetadataWriteAccess", True),
-        ("cosmos.account", "disableLocalAuth", True),
-        ("model.account", "disableLocalAuth", True),
-        ("monitoring.insights", "DisableLocalAuth", True),
-        ("api.noPasswordOverFtp", "allow", False),
-        ("api.noPasswordOverScm", "allow", False),
-        ("api.app", "httpsOnly", True),
-    ],
-)
-def test_services_take_identities_only(place: str, setting: str, value: bool) -> None:
-    assert properties(place)["properties"][setting] is value
+def test_services_take_identities_only() -> None:
+    written = {place: properties(place)["properties"] for place in OF_IDENTITIES}
+
+    assert {place: {name: written[place][name] for name in names} for place, names in OF_IDENTITIES.items()} == (
+        OF_IDENTITIES
+    )
+
+
+CLOSED = {"condition": "isPrivate", "true_value": "Disabled", "false_value": "Enabled"}
+CLOSING = {
+    **{f"{name}:publicNetworkAccess": CLOSED for name in ("storage.account", "scheduler.scheduler", "cosmos.account")},
+    **{f"{name}:publicNetworkAccess": CLOSED for name in ("search.service", "model.account")},
+    **{f"monitoring.{name}:publicNetworkAccessForIngestion": CLOSED for name in ("workspace", "insights")},
+    "scheduler.scheduler:ipAllowlist": {**CLOSED, "true_value": ["networkRange"], "false_value": ["0.0.0.0/0"]},
+    "api.app:publicNetworkAccess": {"condition": "isPublic", "true_value": "Enabled", "false_value": "Disabled"},
+}
 
 
 @pytest.mark.behaviour("template.infra-closed")
-@pytest.mark.parametrize(
-    ("place", "setting", "flag", "if_true", "if_false"),
-    [
-        ("storage.account", "publicNetworkAccess", "isPrivate", "Disabled", "Enabled"),
-        ("scheduler.scheduler", "publicNetworkAccess", "isPrivate", "Disabled", "Enabled"),
-        ("scheduler.scheduler", "ipAllowlist", "isPrivate", ["networkRange"], ["0.0.0.0/0"]),
-        ("cosmos.account", "publicNetworkAccess", "isPrivate", "Disabled", "Enabled"),
-        ("search.service", "publicNetworkAccess", "isPrivate", "Disabled", "Enabled"),
-        ("model.account", "publicNetworkAccess", "isPrivate", "Disabled", "Enabled"),
-        ("monitoring.workspace", "publicNetworkAccessForIngestion", "isPrivate", "Disabled", "Enabled"),
-        ("monitoring.insights", "publicNetworkAccessForIngestion", "isPrivate", "Disabled", "Enabled"),
-        ("api.app", "publicNetworkAccess", "isPublic", "Enabled", "Disabled"),
-    ],
-)
-def test_one_parameter_closes_every_service(
-    place: str, setting: str, flag: str, if_true: object, if_false: object
-) -> None:
-    choice = chosen(properties(place)["properties"][setting])
+def test_one_parameter_closes_every_service() -> None:
+    places = {name: name.split(":") for name in CLOSING}
 
-    assert choice == {"condition": flag, "true_value": if_true, "false_value": if_false}
+    assert {name: chosen(properties(place)["properties"][setting]) for name, (place, setting) in places.items()} == (
+        CLOSING
+    )
 
 
 @pytest.mark.behaviour("template.infra-closed")
@@ -170,3 +166,105 @@ def test_a_set_of_a_new_apps_workflow_gives_what_main_needs(name: str) -> None:
 
     assert "using '../main.bicep'" in text
     assert needed <= set(re.findall(r"^param (\w+) = ", text, re.MULTILINE)) <= declared.keys()
+
+
+FITTING = {
+    "AZURE_ENV_NAME": "trial",
+    "AZURE_LOCATION": "Sweden Central",
+    "DURABLE_BACKEND": "scheduler",
+    "STORAGE_REDUNDANCY": "GZRS",
+    "ZONE_REDUNDANT": "true",
+    "VNET_ENABLED": "true",
+    "PUBLIC_APP": "false",
+    "FURTHER_MODELS": "gpt-5=20, gpt-5-nano",
+    "FOUNDRY_PROJECT": "true",
+    "DEPLOYMENT_NUMBER": "2",
+    "ALERT_EMAIL": "ops@example.com",
+    "BUDGET_START": "2027-01-01",
+}
+
+
+def everywhere(service: str) -> frozenset[str]:
+    """Azure has each service in two regions."""
+    return frozenset({"swedencentral", "westeurope"})
+
+
+@pytest.mark.behaviour("template.infra-choices")
+@pytest.mark.parametrize("given", [{}, FITTING, {"AZURE_LOCATION": "westeurope", "OPENAI_API_KEY": "k"}])
+def test_choices_that_can_be_meant_are_taken(given: dict[str, str]) -> None:
+    assert list(refused(given, everywhere)) == []
+
+
+@pytest.mark.behaviour("template.infra-choices")
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (
+            {"AZURE_LOCATION": "North Pole", "ZONE_REDUNDANT": "", "STORAGE_REDUNDANCY": "", "DURABLE_BACKEND": ""},
+            "AZURE_LOCATION is northpole, which does not have Flex Consumption. Choose another with azd env set "
+            "AZURE_LOCATION NAME: swedencentral, westeurope. That is Azure's list where az is signed in, else one of "
+            "infra/choices.py that grows old.",
+        ),
+        (
+            {"STORAGE_REDUNDANCY": ""},
+            "ZONE_REDUNDANT is true and STORAGE_REDUNDANCY is LRS, so what is stored would be in one zone. Set "
+            "STORAGE_REDUNDANCY to ZRS or GZRS.",
+        ),
+        (
+            {"VNET_ENABLED": "false"},
+            "PUBLIC_APP is false and VNET_ENABLED is not true, so the app would be reached from everywhere. Set "
+            "VNET_ENABLED to true, or PUBLIC_APP to true.",
+        ),
+        (
+            {"FURTHER_MODELS": "gpt-5=many"},
+            "FURTHER_MODELS is 'gpt-5=many', and each of them is NAME or NAME=CAPACITY, with commas between them. Set "
+            "it as in gpt-5=20,gpt-5-nano.",
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://server/v1", "FURTHER_MODELS": ""},
+            "OPENAI_BASE_URL names a model of your own, so none is deployed, and FOUNDRY_PROJECT does nothing. Remove "
+            "one of them.",
+        ),
+        (
+            {"FILE_INDEX": "search", "CUSTOMER_MANAGED_KEY": "true"},
+            "FILE_INDEX is search and CUSTOMER_MANAGED_KEY is true: the texts in Azure AI Search would not be "
+            "under that key. Leave FILE_INDEX out, which keeps the index in the storage account.",
+        ),
+        (
+            {"DEPLOYMENT_NUMBER": "no-2"},
+            "DEPLOYMENT_NUMBER is 'no-2', and names of vaults and accounts take digits and small letters of it, four "
+            "at most. Set it to 2.",
+        ),
+        (
+            {"BUDGET_START": "2027-01-15"},
+            "BUDGET_START is '2027-01-15', which is not the first day of a month. Set it as in 2027-01-01.",
+        ),
+        (
+            {"ALERT_EMAIL": ""},
+            "BUDGET_START is set and ALERT_EMAIL is not, so there would be no budget. Set ALERT_EMAIL.",
+        ),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_choice_that_nobody_can_mean_is_refused_with_what_to_do(changed: dict[str, str], sentence: str) -> None:
+    assert list(refused({**FITTING, **changed}, everywhere)) == [sentence]
+
+
+@pytest.mark.behaviour("template.infra-choices")
+@pytest.mark.parametrize(
+    ("copies", "region", "is_refused"),
+    [
+        ("LRS", "italynorth", False),
+        ("GRS", "italynorth", True),
+        ("GRS", "westus", False),
+        ("ZRS", "italynorth", False),
+        ("ZRS", "westus", True),
+        ("GZRS", "italynorth", True),
+        ("GZRS", "westus3", False),
+    ],
+)
+def test_copies_are_refused_where_storage_has_none_such(copies: str, region: str, is_refused: bool) -> None:
+    """In other zones where there are none, in a paired region where there is none."""
+    said = list(refused({"AZURE_LOCATION": region, "STORAGE_REDUNDANCY": copies}, lambda service: None))
+
+    assert [sentence.partition(",")[0] for sentence in said] == [f"STORAGE_REDUNDANCY is {copies}"] * is_refused

@@ -1,7 +1,10 @@
-"""infra/ against the code: settings that somebody reads, and a role for every service that the app talks to."""
+"""infra/ and host.json against the code, the plan and the tables of docs/: settings, roles, limits, and costs."""
 
 import json
 import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -10,7 +13,10 @@ from agents.models import SETTINGS as MODEL_SETTINGS
 from agents.models import create_chat_client
 from hosting.app import AgentFunctionApp
 from hosting.assembly import SETTINGS
+from hosting.core.agent.time_limits import MARGIN_SECONDS
 from hosting.errors import ConfigurationError
+from hosting.settings import Settings
+from tests.support.page_tables import rows
 from tests.template.bicep import INFRA, MAIN, ROOT, config_of, parsed, setting_names
 
 API = INFRA / "app" / "api.bicep"
@@ -18,7 +24,6 @@ ROLES = (INFRA / "app" / "rbac.bicep").read_text(encoding="utf-8")
 LIBRARY_SETTINGS = {str(field.alias) for part in SETTINGS for field in part.model_fields.values()}
 PARAMETERS = json.loads((INFRA / "main.parameters.json").read_text(encoding="utf-8"))["parameters"]
 IS_KEY = re.compile("KEY|SECRET|PASSWORD|TOKEN$")
-
 # Who reads a setting that is not ours, by the host's and the libraries' own pages.
 READ_BY_OTHERS = {
     "APPLICATIONINSIGHTS_AUTHENTICATION_STRING": "the host",
@@ -161,3 +166,95 @@ def test_each_role_is_given_on_one_resource_and_never_on_the_group() -> None:
 
     assert len(scopes) == len(assignments)
     assert set(scopes) == {"storage", "insights", "taskHub", "search", "modelAccount"}
+
+
+HOST: dict[str, Any] = json.loads((ROOT / "host.json").read_text(encoding="utf-8"))
+DURABLE: dict[str, Any] = HOST["extensions"]["durableTask"]
+STORAGE: dict[str, Any] = DURABLE["storageProvider"]
+FRONT_END_IDLE_SECONDS = 230
+MOST_BUFFERED = 1000  # AzureStorageOptions.ControlQueueBufferThreshold, its page
+LARGEST_BODY_BYTES = 100 * 1024 * 1024
+
+
+def seconds(text: str) -> float:
+    hours, minutes, rest = map(float, text.split(":"))
+    return timedelta(hours=hours, minutes=minutes, seconds=rest).total_seconds()
+
+
+def largest(setting: str) -> float:
+    """The greatest value that `hosting.settings` takes for a setting."""
+    bounds = [getattr(part, "le", None) for part in Settings.model_fields[setting].metadata]
+    return float(next(bound for bound in bounds if bound is not None))
+
+
+@pytest.mark.behaviour("template.plan-limits")
+def test_every_limit_is_possible_on_the_plan_and_they_fit_together() -> None:
+    """A default run and its margin end before the function, and the longest wait before the front end cuts it.
+
+    A body that is too large gets our 413 and no empty 500 of the host. Entities share the orchestrators' limit on
+    Azure Storage, and 200 runs must not wait for each other.
+    """
+    limits = {name: DURABLE[f"maxConcurrent{name}Functions"] for name in ("Activity", "Entity", "Orchestrator")}
+
+    assert Settings().run_timeout_seconds + MARGIN_SECONDS < seconds(HOST["functionTimeout"])
+    assert largest("wait_seconds") < FRONT_END_IDLE_SECONDS
+    assert largest("max_body_bytes") <= LARGEST_BODY_BYTES
+    assert min(limits.values()) >= 200
+    assert max(limits.values()) <= STORAGE["controlQueueBufferThreshold"] <= MOST_BUFFERED
+
+
+DEPLOYMENT = (ROOT / "docs" / "reference" / "deployment.md").read_text(encoding="utf-8")
+COSTS = (ROOT / "docs" / "reference" / "costs.md").read_text(encoding="utf-8")
+DAYS, QUEUES, SECONDS_OF_A_DAY, MEMORY_GB = 30, 5, 86_400, 2
+COUNTED = ("batches", "queries", "reads", "kB up", "kB down")
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Each key of nested objects as a dotted path, with its value as host.json has it."""
+    for key, part in value.items():
+        if isinstance(part, dict):
+            yield from leaves(part, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", str(part).lower() if isinstance(part, bool) else str(part)
+
+
+def numbers(first: str, column: int = 1) -> dict[str, float]:
+    return {cells[0]: float(cells[column].replace(",", "")) for cells in rows(COSTS, first)}
+
+
+@pytest.mark.behaviour("template.host-json-explained")
+def test_every_line_of_host_json_is_explained_with_its_value() -> None:
+    """In the file's order or another; none is left out and none is of another version."""
+    host = json.loads((ROOT / "host.json").read_text(encoding="utf-8"))
+
+    assert {cells[0].strip("`"): cells[1] for cells in rows(DEPLOYMENT, "key")} == dict(leaves(host))
+
+
+@pytest.mark.parametrize(("column", "turns"), [(1, 1_000), (2, 1_000_000)])
+@pytest.mark.behaviour("template.costs-add-up")
+def test_the_sums_of_a_month_follow_from_the_prices_and_from_what_a_turn_uses(column: int, turns: int) -> None:
+    """A price that is changed shows which sums are not true any more."""
+    price, use, month = numbers("price"), numbers("of one turn"), turns * DAYS
+    queue_call = price["queue and table operations"] / 1e4
+    alone = month * use["instance seconds"] * MEMORY_GB
+    always_up = 2 * MEMORY_GB * SECONDS_OF_A_DAY * DAYS
+    log = {cells[0]: dict(zip(COUNTED, map(float, cells[1:]), strict=True)) for cells in rows(COSTS, "turn")}
+    traffic_gb = month * (log["waited for"]["kB up"] + log["waited for"]["kB down"]) / 1e6
+    sums = {
+        "storage: queues and tables": month * use["queue and table operations"] * queue_call,
+        "storage: the threads' log": month * operations(log["waited for"]) * price["table operations"] / 1e4,
+        "the same, if each turn is streamed": month * operations(log["streamed"]) * price["table operations"] / 1e4,
+        "private endpoints of storage (`VNET_ENABLED`)": 3 * 24 * DAYS * price["private endpoint hours"]
+        + traffic_gb * price["private endpoint traffic"],
+        "polling, where an instance is always up": QUEUES * SECONDS_OF_A_DAY * DAYS * queue_call,
+        "executions": max(0, month * use["executions"] - price["free executions"]) * price["executions"] / 1e6,
+        "two instances kept warm (`ALWAYS_READY_INSTANCES`)": always_up * price["always-ready time"],
+        "instance time": (min(alone, always_up) - price["free instance time"]) * price["instance time"],
+    }
+
+    assert {name: round(value, 2) for name, value in sums.items()} == numbers("a month", column)
+
+
+def operations(use: dict[str, float]) -> float:
+    """How many operations of the log a turn costs, whatever each does."""
+    return sum(use[kind] for kind in COUNTED[:3])

@@ -1,4 +1,4 @@
-"""infra/package.py: the folder that is deployed, with bytecode that is used there."""
+"""What is deployed: the folder that infra/package.py makes, what it holds, and what scanners find."""
 
 import importlib.util
 import json
@@ -7,14 +7,16 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
-from infra.package import MAGIC_NUMBERS, PACKAGE, Rule, compile_all, copy_deployed, deployed, make_package
-from tests.support.deployed_tree import ROOT
-
-pytestmark = pytest.mark.behaviour("template.deploys-bytecode")
+from infra import package
+from infra.package import MAGIC_NUMBERS, PACKAGE, Rule, compile_all, make_package
+from tests.support.deployed_tree import INDEX, ROOT, copy_deployed, deployed, indexed_alone, tracked_files
+from tests.support.interpreters import fresh_environment, install
+from tests.template.bicep import FILES
+from tests.template.checks import run
 
 RUNNING = "{}.{}".format(*sys.version_info)
 AT_ANOTHER_TIME = 1_600_000_001.5
@@ -37,7 +39,7 @@ print(json.dumps({
 def whole_app(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """This app as its package, with the bytecode of the Python that runs the tests."""
     folder = tmp_path_factory.mktemp("whole") / "app"
-    copy_deployed(ROOT, folder)
+    package.copy_deployed(ROOT, folder)
     compile_all(folder, sys.executable)
     return folder
 
@@ -78,6 +80,7 @@ def unpacked(folder: Path, target: Path) -> Path:
     return target
 
 
+@pytest.mark.behaviour("template.deploys-bytecode")
 @pytest.mark.slow
 def test_the_deployed_app_is_imported_from_its_bytecode_and_compiles_nothing(whole_app: Path, tmp_path: Path) -> None:
     """From a folder that was zipped, is read-only, and has other times than where the bytecode was made."""
@@ -93,6 +96,7 @@ def test_the_deployed_app_is_imported_from_its_bytecode_and_compiles_nothing(who
     assert files_of(folder) == before
 
 
+@pytest.mark.behaviour("template.deploys-bytecode")
 def test_bytecode_is_of_the_python_that_runs_there_and_is_not_compared_with_its_source(tmp_path: Path) -> None:
     """Its magic number, and then the flags of a hash that is not checked (PEP 552)."""
     printed = make_package(app(tmp_path), tmp_path / PACKAGE)
@@ -104,6 +108,7 @@ def test_bytecode_is_of_the_python_that_runs_there_and_is_not_compared_with_its_
     assert int.from_bytes(importlib.util.MAGIC_NUMBER[:2], "little") == MAGIC_NUMBERS[RUNNING]
 
 
+@pytest.mark.behaviour("template.deploys-bytecode")
 @pytest.mark.parametrize(
     "lines",
     [
@@ -137,10 +142,11 @@ def test_funcignore_is_read_as_git_reads_such_a_file(lines: list[str], tmp_path:
     listed = subprocess.run(listing, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
     rules = [rule for rule in map(Rule.of, lines) if rule]
 
-    assert sorted(deployed(tmp_path, rules, tmp_path / PACKAGE)) == sorted(listed)
+    assert sorted(package.deployed(tmp_path, rules, tmp_path / PACKAGE)) == sorted(listed)
     assert len(listed) < len(paths) + 1
 
 
+@pytest.mark.behaviour("template.deploys-bytecode")
 def test_azd_makes_the_folder_before_it_packages_and_deploys_that_folder() -> None:
     """The hook of the service: the one of the project does not run before `azd deploy`."""
     service = (ROOT / "azure.yaml").read_text(encoding="utf-8").partition("\nservices:\n")[2].partition("\nhooks:\n")[0]
@@ -151,6 +157,7 @@ def test_azd_makes_the_folder_before_it_packages_and_deploys_that_folder() -> No
     assert re.findall(r"run: (python3?) infra/package.py", hooks) == ["python3", "python"]
 
 
+@pytest.mark.behaviour("template.deploys-bytecode")
 def test_a_package_is_made_anew_and_nothing_is_compiled_in_the_folder_that_is_edited(tmp_path: Path) -> None:
     """A source that was edited, or is gone, leaves no bytecode behind."""
     root, folder = app(tmp_path), tmp_path / PACKAGE
@@ -177,3 +184,135 @@ def test_a_package_is_made_anew_and_nothing_is_compiled_in_the_folder_that_is_ed
         "function_app.py",
     }
     assert [path.name for path in root.rglob("*.pyc") if folder not in path.parents] == ["gone.cpython-311.pyc"]
+
+
+@pytest.mark.behaviour("template.deploys-without-devhost")
+def test_only_the_app_and_its_library_are_deployed() -> None:
+    """A new folder at the top is deployed only when this list says so."""
+    assert {path.parts[0] for path in deployed(tracked_files())} == {
+        "agents",
+        "function_app.py",
+        "host.json",
+        "hosting",
+        "requirements.txt",
+        "state",
+    }
+
+
+@pytest.mark.behaviour("template.deploys-without-devhost")
+def test_secrets_of_this_machine_are_never_deployed() -> None:
+    """Settings, keys and databases that lie in a developer's folder."""
+    left = [".agents/log.sqlite", ".devhost/engine.sqlite", ".env", "local.settings.json", ".venv/bin/python"]
+
+    assert deployed([PurePosixPath(path) for path in left]) == []
+
+
+@pytest.mark.behaviour("skills.deployed")
+def test_a_skill_is_deployed_with_all_that_is_in_its_folder(tmp_path: Path) -> None:
+    """Its pages, scripts and references, whatever they are called; so are prompts beside the agents."""
+    skill = ["SKILL.md", "README.md", "LICENSE", "scripts/count.py", "docs/units.md", "tests/cases.json"]
+    kept = [*(f"skills/counting/{name}" for name in skill), "agents/skills/counting/SKILL.md", "agents/prompt.md"]
+    for path in [*kept, "README.md", "docs/page.md", "samples/skill/SKILL.md"]:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("")
+    rules = map(Rule.of, (ROOT / ".funcignore").read_text(encoding="utf-8").splitlines())
+
+    assert sorted(package.deployed(tmp_path, [rule for rule in rules if rule], tmp_path / "dist")) == sorted(kept)
+    assert deployed([PurePosixPath(path) for path in kept]) == [PurePosixPath(path) for path in kept]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("template.deploys-without-devhost")
+def test_the_deployed_tree_indexes_by_itself(tmp_path: Path) -> None:
+    """Copied alone into an empty folder, the app loads and declares its functions."""
+    copy_deployed(tmp_path)
+    ended = indexed_alone(tmp_path)
+
+    assert ended.stderr == ""
+    assert {"http-assistant", "dafx-assistant", "mcptool-assistant"} <= set(ended.stdout.split())
+
+
+# What infra sets makes the app load the clients of its model, of its storage and of its identity.
+DEPLOYED = {
+    "AZURE_FUNCTIONS_ENVIRONMENT": "Production",
+    "AzureWebJobsStorage__accountName": "account",
+    "AZURE_OPENAI_ENDPOINT": "https://account.openai.azure.com",
+    "AZURE_OPENAI_MODEL": "model",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.behaviour("template.deploys-alone")
+@pytest.mark.parametrize(
+    "version", ["3.11", *(pytest.param(one, marks=pytest.mark.explore) for one in ("3.12", "3.13")), "3.14"]
+)
+def test_the_deployed_tree_indexes_with_its_requirements_alone(version: str, tmp_path: Path) -> None:
+    """A package that only the tests bring would be missing there."""
+    python = fresh_environment(version, tmp_path / "environment")
+    folder = tmp_path / "app"
+    copy_deployed(folder)
+    install(python, "-r", str(folder / "requirements.txt"))
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | DEPLOYED
+    indexed = subprocess.check_output([python, "-c", INDEX], cwd=folder, env=environ, text=True).split()
+
+    assert {"http-assistant", "dafx-assistant", "mcptool-assistant"} <= set(indexed)
+
+
+# The doctor knows an app by FunctionApp and @app in its text; ours is a subclass that registers its functions itself.
+RECOGNISED = """
+import azure.functions as func
+
+app = func.FunctionApp()
+
+
+@app.route(route="own")
+def own(req: func.HttpRequest) -> str:
+    return "own"
+"""
+# What it warns of that is not wrong.
+EXPECTED = {
+    "check_asgi_wsgi_exposure": "hosting/functions names an exception of Starlette, whose requests the host hands over",
+    "check_app_insights": "infra/app/api.bicep sets the connection string, not a file of the app",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.behaviour("template.infra-scanned")
+def test_checkov_finds_nothing_in_infra_but_the_exceptions_that_give_their_reason() -> None:
+    """An exception whose check would pass is not needed any more, and is found here too."""
+    ended = run("checkov", "-d", "infra", "--framework", "bicep", "--skip-download", "-o", "json")
+    report = json.loads(ended.stdout)
+    written = [line for path in FILES for line in re.findall(r"checkov:skip=(\w+): \w+", path.read_text("utf-8"))]
+
+    assert report["results"]["failed_checks"] == []
+    assert report["summary"]["parsing_errors"] == 0
+    assert sorted(check["check_id"] for check in report["results"]["skipped_checks"]) == sorted(written)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.behaviour("template.workflow-scanned")
+@pytest.mark.parametrize("folder", [".github", "packages/new_app/.github"])
+def test_zizmor_finds_nothing_in_the_workflows(folder: str) -> None:
+    """Without an exception; its audits that ask GitHub are left out, so that the test needs no network."""
+    ended = run("zizmor", "--offline", "--no-config", "--persona", "pedantic", folder)
+
+    assert ended.returncode == 0, ended.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.behaviour("template.doctor-clean")
+def test_the_doctor_finds_nothing_wrong_with_what_is_deployed(tmp_path: Path) -> None:
+    """Of the folder as .funcignore leaves it, for the plan and the Python that infra deploys to."""
+    copy_deployed(tmp_path)
+    shutil.copy(ROOT / ".funcignore", tmp_path)
+    (tmp_path / "recognised.py").write_text(RECOGNISED)
+    options = ["--profile", "deploy", "--hosting-plan", "flex-consumption", "--target-python", "3.13"]
+    ended = run("azure-functions-doctor", "doctor", "--path", str(tmp_path), "--format", "json", *options)
+    found = [item for section in json.loads(ended.stdout)["results"] for item in section["items"]]
+
+    assert {item["rule_id"] for item in found if item["status"] not in ("pass", "skip")} == set(EXPECTED)
+    assert len(found) > len(EXPECTED)

@@ -1,8 +1,10 @@
-"""What is stored of agents that the app does not have now: exported and erased as all that is a person's."""
+"""What is erased: also of agents that the app does not have now, from every file, and from the engine."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +16,9 @@ import httpx
 import pytest
 from agent_framework import Agent
 
-from hosting.app import AgentFunctionApp
+from devhost.durable.records import EntityId, Step
+from devhost.durable.unkind import Armed, Fault
+from hosting.app import AgentFunctionApp, Principal
 from hosting.core.absent_agents import AbsentAgents
 from hosting.core.deletion import ThreadDeletion
 from hosting.core.purging import Purging
@@ -26,23 +30,25 @@ from hosting.functions.durable import DurableClient
 from hosting.names import Address
 from hosting.offline.model import OfflineChatClient
 from hosting.ports import Clocks
+from tests.support.app.scripted import scripted_agent
 from tests.support.canary import holds
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost, Entities, SignalClient
-from tests.support.owned_app import owner, signed_in
+from tests.support.engine_app import EngineApp, engine_app
+from tests.support.made_app import MEMORY, app_of
+from tests.support.memory_store import MemoryStore
+from tests.support.owned_app import THREADS, OwnedApp, owner, signed_in
+from tests.support.rememberer import rememberer
 
 CANARY = "canary-8c21"
 YEARLY = {"cron": "0 0 1 1 *", "message": CANARY}
 ME = "/api/owners/me"
 QUIET: Any = {"ended": 0.0, "missing": 0.0, "at work": 0.0}
 
-pytestmark = pytest.mark.behaviour("erasure.stored")
 
-
-def agent(name: str, *, remembers: bool = True) -> Any:
+def agent(name: str) -> Any:
     """Return an agent of that name."""
-    providers = [OwnerMemory()] if remembers else []
-    return Agent(client=OfflineChatClient(), name=name, context_providers=providers)
+    return Agent(client=OfflineChatClient(), name=name, context_providers=[OwnerMemory()])
 
 
 @dataclass
@@ -97,8 +103,8 @@ def deployments(tmp_path: Path) -> Deployments:
     return Deployments(tmp_path)
 
 
-@pytest.mark.parametrize("back", ["EXTRA"])
-async def test_a_person_is_erased_while_an_agent_is_out_of_the_app(deployments: Deployments, back: str) -> None:
+@pytest.mark.behaviour("erasure.stored")
+async def test_a_person_is_erased_while_an_agent_is_out_of_the_app(deployments: Deployments) -> None:
     """Nothing comes back with it, in whichever letter case; the receipt says whose own providers were not reached."""
     async with deployments.serving(agent("Clerk"), agent("Extra")) as http:
         await deployments.fill(http, "Extra")
@@ -109,9 +115,9 @@ async def test_a_person_is_erased_while_an_agent_is_out_of_the_app(deployments: 
         after = (await http.get(f"{ME}/export")).json()
         again = (await http.delete(ME)).json()
         traces = deployments.traces()
-    async with deployments.serving(agent("Clerk"), agent(back)) as http:
+    async with deployments.serving(agent("Clerk"), agent("EXTRA")) as http:
         returned = (await http.get(f"{ME}/export")).json()
-        lists = [(await http.get(f"/api/agents/{back}/{what}")).json() for what in ("threads", "memory", "schedules")]
+        lists = [(await http.get(f"/api/agents/EXTRA/{what}")).json() for what in ("threads", "memory", "schedules")]
 
     assert [(one["agent"], one["thread_id"], len(one["runs"])) for one in before["threads"]] == [
         ("Clerk", "t", 1),
@@ -129,6 +135,7 @@ async def test_a_person_is_erased_while_an_agent_is_out_of_the_app(deployments: 
     assert [len(listed.get("threads", listed.get("facts", listed.get("schedules")))) for listed in lists] == [0, 0, 0]
 
 
+@pytest.mark.behaviour("erasure.stored")
 async def test_a_deletion_that_was_begun_ends_while_its_agent_is_out_of_the_app(deployments: Deployments) -> None:
     async with deployments.serving(agent("Extra")) as http:
         await deployments.fill(http, "Extra")
@@ -146,6 +153,7 @@ async def test_a_deletion_that_was_begun_ends_while_its_agent_is_out_of_the_app(
     assert (erased.status_code, erased.json()["unreached"], traces) == (200, ["extra"], ([], [], False))
 
 
+@pytest.mark.behaviour("erasure.stored")
 @pytest.mark.parametrize("kept", ["document", "instance"])
 async def test_an_erasure_that_died_is_gone_on_with_by_a_sweep(deployments: Deployments, kept: str) -> None:
     """Before the tombstone or behind it; the sweep's clock is an hour later, and a second look finds nothing owed."""
@@ -174,3 +182,191 @@ async def test_an_erasure_that_died_is_gone_on_with_by_a_sweep(deployments: Depl
 
         assert (swept, deployments.traces()) == ([True, True], ([], [], False))
         assert len(await log.events(address, 0)) == events
+
+
+FACTS = "/api/agents/Clerk/memory"
+SCHEDULES = "/api/agents/Clerk/schedules"
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[OwnedApp]:
+    """The app, with an agent that remembers, over files in a folder of its own."""
+    names = {name: f"sqlite:{tmp_path / name}" for name in ("AGENT_LOG", "AGENT_ARCHIVE", "AGENT_ATTACHMENTS")}
+    app = OwnedApp(agent=rememberer(), **names)
+    async with app.http:
+        yield app
+
+
+async def sent(app: OwnedApp, method: str, path: str, body: Any = None) -> str:
+    """Send a request as Ann and return the address of what it made."""
+    answer = await app.ask("ann", method, path, json=body)
+    assert answer.status_code < 300, answer.text
+    return str(answer.headers.get("location", ""))
+
+
+@pytest.mark.behaviour("erasure.files")
+async def test_what_was_erased_is_in_no_file(app: OwnedApp, tmp_path: Path) -> None:
+    """As soon as that is answered, while the app goes on: a fact, all facts, a schedule, a person."""
+
+    async def is_gone() -> bool:
+        await asyncio.wait_for(app.host.entities.idle(), GUARD_SECONDS)
+        return not holds(tmp_path, CANARY.encode())
+
+    fact = await sent(app, "POST", FACTS, {"text": CANARY})
+    await sent(app, "POST", FACTS, {"text": "Drinks tea."})
+    await sent(app, "DELETE", fact)
+    assert await is_gone()
+    fact = await sent(app, "POST", FACTS, {"text": CANARY})
+    await app.say("ann", f"forget {fact.rpartition('/')[2]}")
+    await sent(app, "DELETE", f"{THREADS}/t")  # whose model was given the fact
+    assert await is_gone()
+    await sent(app, "POST", FACTS, {"text": CANARY})
+    await sent(app, "DELETE", FACTS)
+    assert await is_gone()
+    await sent(app, "DELETE", await sent(app, "POST", SCHEDULES, YEARLY))
+    assert await is_gone()
+    await sent(app, "POST", FACTS, {"text": CANARY})
+    await sent(app, "POST", SCHEDULES, YEARLY)
+    await sent(app, "DELETE", "/api/owners/me")
+    assert await is_gone()
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("erasure.files")
+async def test_what_a_reader_keeps_in_a_file_is_not_said_to_be_erased(app: OwnedApp, tmp_path: Path) -> None:
+    """503, and the same request again is answered once it is gone, though it finds nothing left to remove."""
+    await sent(app, "POST", FACTS, {"text": CANARY})
+    with contextlib.closing(sqlite3.connect(tmp_path / "AGENT_LOG", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM head").fetchone()
+        refused = await app.ask("ann", "DELETE", FACTS)
+        is_there = holds(tmp_path, CANARY.encode())
+    await sent(app, "DELETE", FACTS)
+
+    assert (refused.status_code, refused.json()["code"], is_there) == (503, "log_unavailable", True)
+    assert not holds(tmp_path, CANARY.encode())
+
+
+THREAD = "/api/agents/Joker/threads/t"
+ENTITY = EntityId("dafx-joker", "t")
+INSTANCES = "/runtime/webhooks/durabletask/instances"
+
+
+class SlowStore(MemoryStore):
+    """An engine whose commits of entities, from that one on, are under way until `gate` opens."""
+
+    def __init__(self, slow_from: int) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self._slow_from = slow_from
+        self._commits = 0
+
+    def commit(self, step: Step) -> asyncio.Future[None]:
+        self._commits += step.entity is not None
+        if step.entity is None or self._commits < self._slow_from:
+            return super().commit(step)
+        return asyncio.ensure_future(self._late(step))
+
+    async def _late(self, step: Step) -> None:
+        await self.gate.wait()
+        await super().commit(step)
+
+
+def armed() -> Armed:
+    """Return an engine on which each purge removes what it finds, whatever is at work."""
+    unkind = Armed()
+    unkind.arm(Fault.PURGED_WHILE_RUNNING, nth=None)
+    return unkind
+
+
+async def accepted(running: EngineApp, message: str, **headers: str) -> str:
+    """Have a run accepted that the entity makes, and return where its status is."""
+    headers |= {"x-ms-wait-for-response": "false"}
+    body = {"message": message, "thread_id": "t"}
+    answer = await running.http.post("/api/agents/Joker/run", json=body, headers=headers)
+    assert answer.status_code == 202, answer.text
+    return answer.headers["location"]
+
+
+async def outcome(running: EngineApp) -> str:
+    """Return what became of the thread's entity, by the receipt."""
+    receipt = (await running.http.get(f"{THREAD}/erasure")).json()
+    return str(receipt["instances"][-1]["outcome"])
+
+
+async def index(running: EngineApp) -> list[str]:
+    """Return the instances that the engine knows."""
+    return [instance["instanceId"] for instance in (await running.http.get(INSTANCES)).json()]
+
+
+async def until(running: EngineApp, expected: str) -> None:
+    """Return once the receipt says so of the thread's entity, under the guard."""
+
+    async def is_so() -> bool:
+        return await outcome(running) == expected
+
+    await running.store.until(is_so, GUARD_SECONDS)
+
+
+@pytest.mark.behaviour("erasure.entity")
+@pytest.mark.parametrize("message", ["hello", "sleep 60"])
+async def test_three_deletes_at_once_purge_an_entity_once_it_has_ended(
+    message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each says that the thread is gone, and none disturbs the engine."""
+    async with engine_app(app_of(scripted_agent("Joker")), unkind=armed()) as running:
+        await accepted(running, message)
+
+        answers = await asyncio.gather(*[running.http.delete(THREAD) for _ in range(3)])
+
+        assert [answer.status_code for answer in answers] == [204, 204, 204]
+        # Who looks for two seconds between the purge and its record, as on a slow machine, finds none: it is gone.
+        assert await outcome(running) in {"deleted", "missing"}
+        assert await index(running) == []
+    assert "Backing off" not in caplog.text
+
+
+@pytest.mark.behaviour("erasure.entity")
+async def test_a_thread_that_begins_again_keeps_its_entity(caplog: pytest.LogCaptureFixture) -> None:
+    """The end that it left is no document of its next life."""
+    async with engine_app(app_of(scripted_agent("Joker")), unkind=armed()) as running:
+        await accepted(running, "one")
+        await running.http.delete(THREAD)
+        again = await running.http.post("/api/agents/Joker/run", json={"message": "two", "thread_id": "t"})
+        await running.store.until(lambda: is_stored(running, "two"))
+
+        assert again.json()["message_count"] == 2
+        assert await index(running) == ["@dafx-joker@t"]
+    assert "Backing off" not in caplog.text
+
+
+async def is_stored(running: EngineApp, text: str) -> bool:
+    """Return whether the engine has a conversation with that text."""
+    entity = await running.store.entity(ENTITY)
+    return entity is not None and text in (entity.state or "")
+
+
+@pytest.mark.behaviour("erasure.entity", "owners.person")
+async def test_the_erasure_of_a_person_has_ended_once_the_engine_knows_nothing_of_them() -> None:
+    """Until then it is accepted, and again continues with what is left."""
+
+    def ada(request: Any) -> Principal:
+        return Principal("https://login.example", "ada")
+
+    store = SlowStore(slow_from=2)  # the first one is of the run
+    app = app_of(
+        scripted_agent("Joker"),
+        principal=ada,
+        environ={**MEMORY, "AGENT_WAIT_SECONDS": "1"},
+        enable_mcp_tool_trigger=False,
+    )
+    async with engine_app(app, inner=store, unkind=armed()) as running:
+        await accepted(running, "sleep 60")
+        first = await running.http.delete("/api/owners/me")
+        store.gate.set()
+        async with asyncio.timeout(GUARD_SECONDS):
+            while (again := await running.http.delete("/api/owners/me")).status_code == 202:
+                pass
+
+        assert (first.status_code, again.status_code) == (202, 200)
+        assert await index(running) == []

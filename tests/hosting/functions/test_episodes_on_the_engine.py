@@ -1,27 +1,30 @@
-"""Orchestrations on the local host's engine, whose messages are sent and whose history is not written."""
+"""Orchestrations on the local host's engine, while it does what the real one may do."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
-from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import azure.durable_functions as df
 import pytest
 
 from devhost.durable.records import Status
-from devhost.durable.unkind import Armed, Fault
+from devhost.durable.store.contract import InstanceFilter
+from devhost.durable.unkind import Armed, Fault, Seeded
 from hosting.app import AgentFunctionApp
+from hosting.functions import agent_calls
+from tests.support.app.scripted import scripted_agent
 from tests.support.clerk import clerk
-from tests.support.engine_app import engine_app
+from tests.support.engine_app import EngineApp, engine_app
 from tests.support.engine_clocks import FastClock
 from tests.support.made_app import app_of
+from tests.support.memory_store import MemoryStore
+from tests.support.orchestrations_more import Steps, register
+from tests.support.seeds import repeated
 
-pytestmark = pytest.mark.behaviour("orchestrations.repeated-episode")
-
-Steps = Generator[Any, Any, Any]
-GUARD_SECONDS = 5.0
 MINUTES_IN_A_SECOND = 10.0
 """What was received is hidden from the engine for a minute after the fault."""
 
@@ -63,6 +66,7 @@ def make_app(notes: list[str]) -> AgentFunctionApp:
     return app
 
 
+@pytest.mark.behaviour("orchestrations.repeated-episode")
 @pytest.mark.parametrize(
     ("name", "given", "nth", "looked", "threads"),
     [
@@ -87,3 +91,129 @@ async def test_an_episode_that_is_made_again_calls_no_agent_twice(
     assert ended.status is Status.COMPLETED, ended.output
     assert Counter(note.removeprefix("look ") for note in notes) == looked
     assert len(entities) == threads
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits for an agent take no time."""
+    monkeypatch.setattr(agent_calls, "WAIT_SECONDS", 0.0)
+
+
+def asking(*agents: str, log: str = "memory") -> AgentFunctionApp:
+    """Return a version of an app with these agents, and an orchestration that asks the agents of its input at once."""
+    app = app_of(*map(scripted_agent, agents), environ={"AGENT_LOG": log})
+
+    @app.orchestration_trigger(context_name="context")
+    def ask(context: df.DurableOrchestrationContext) -> Any:
+        calls = []
+        for name in context.get_input():
+            agent = app.get_agent(context, name)
+            calls.append(agent.run(f"hello {name}", session=agent.get_session("t")))
+        answers = yield context.task_all(calls)
+        first = app.get_agent(context, context.get_input()[0])
+        last = yield first.run("again", session=first.get_session("t"))
+        return [answer.text for answer in [*answers, last]]
+
+    return app
+
+
+@pytest.mark.behaviour("orchestrations.new-agent")
+async def test_an_orchestration_that_an_older_instance_executes_waits_for_the_agent(tmp_path: Path) -> None:
+    """It goes on at an instance that has it, and the waits in its history are no calls there."""
+    store, log = MemoryStore(), f"sqlite:{tmp_path / 'log.sqlite'}"
+    async with engine_app(asking("Other", log=log), inner=store) as older:
+        await older.start("ask", "i", ["Other", "Joker", "Joker"])
+        await older.store.until_ended(await third_wait(older))
+    async with engine_app(asking("Other", "Joker", log=log), inner=store) as newer:
+        ended = await newer.store.until_ended("i")
+
+    assert json.loads(str(ended.output)) == [
+        "echo: hello Other",
+        "echo: hello Joker",
+        "echo: hello Joker",
+        "echo: again",
+    ]
+
+
+async def third_wait(running: EngineApp) -> str:
+    """Return the id of the third wait of a run, once there is one."""
+    found = list[str]()
+
+    async def is_there() -> bool:
+        listed = await running.store.list_orchestrations(InstanceFilter(prefix="wait!"), "", None)
+        found[:] = [one.instance_id for one in listed if one.instance_id.endswith("!3")]
+        return bool(found)
+
+    await running.store.until(is_there)
+    return found[0]
+
+
+@pytest.mark.behaviour("orchestrations.new-agent")
+async def test_a_call_of_an_agent_that_nobody_has_fails_by_its_name_and_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(agent_calls, "MOST_WAITS", 3)
+    async with engine_app(asking("Other")) as running:
+        await running.start("ask", "i", ["Joker"])
+        ended = await running.store.until_ended("i")
+
+    assert (ended.status.value, "Joker" in str(ended.output)) == ("Failed", True)
+    assert sum("waits for agent" in message for message in caplog.messages) == 1
+
+
+GUARD_SECONDS = 10.0
+FASTER = 300
+"""A minute of the engine's waiting is a fifth of a second."""
+
+
+def numbers(seed: int, in_the_gate: int) -> list[int]:
+    """Return the seeds of the engine that a run tries."""
+    return [1000 * seed + number for number in range(repeated(in_the_gate, exploring=100))]
+
+
+def orchestrating_app() -> AgentFunctionApp:
+    """Return an app whose orchestrations call agents."""
+    app = app_of(scripted_agent("writer"), scripted_agent("critic"))
+    register(app)
+
+    @app.orchestration_trigger(context_name="context")
+    def ask_twice(context: df.DurableOrchestrationContext) -> Steps:
+        writer = app.get_agent(context, "writer")
+        first = yield writer.run(f"{context.get_input()} 1")
+        second = yield writer.run(f"{context.get_input()} 2")
+        return [first.text, second.text]
+
+    @app.orchestration_trigger(context_name="context")
+    def through_a_child(context: df.DurableOrchestrationContext) -> Steps:
+        return (yield context.call_sub_orchestrator("ask_twice", context.get_input()))
+
+    return app
+
+
+async def calls_of_models(log: Path, unkind: Seeded) -> Counter[str]:
+    """Run orchestrations to their ends, and return how often each thing was asked of a model."""
+    log.write_text("")
+    async with engine_app(orchestrating_app(), unkind=unkind) as running:
+        for name, kind in (("one", "ask_twice"), ("two", "ask_twice"), ("three", "through_a_child")):
+            await running.start(kind, name, name)
+        for name in ("one", "two", "three"):
+            instance = await running.store.until_ended(name, GUARD_SECONDS)
+            assert json.loads(instance.output or "") == [f"echo: {name} 1", f"echo: {name} 2"]
+    return Counter(line.partition(" ")[2] for line in log.read_text().splitlines())
+
+
+CALLS = Counter(f"{name} {number}" for name in ("one", "two", "three") for number in (1, 2))
+
+
+@pytest.mark.behaviour("engine.unkind-app")
+@pytest.mark.parametrize("target", ["ask_twice", "through_a_child"])
+@pytest.mark.parametrize("fault", [Fault.SENT_NOT_COMMITTED, Fault.MOVED_PARTITION])
+async def test_an_orchestration_calls_each_agent_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, fault: Fault, target: str
+) -> None:
+    """Also where its episode is made twice: in each run one is."""
+    monkeypatch.setenv("SCRIPT_LOG", str(tmp_path / "asked.txt"))
+    for number in numbers(seed, 1):
+        unkind = Seeded(number, FASTER)
+        unkind.arm(fault, target)
+        assert await calls_of_models(tmp_path / "asked.txt", unkind) == CALLS

@@ -1,6 +1,10 @@
 """`POST agents/<name>/run` and the run's status route, as docs/reference/http-runs.md promises them."""
 
+from __future__ import annotations
+
+import asyncio
 import uuid
+from typing import Any
 
 import httpx
 import pytest
@@ -42,19 +46,6 @@ async def test_a_json_request_is_answered_with_the_whole_json_answer(api: Api) -
         "usage": {"input_token_count": 3, "output_token_count": 4, "total_token_count": 7},
     }
     assert (answer.headers["x-ms-thread-id"], answer.headers["x-ms-session-id"]) == (thread, thread)
-
-
-@pytest.mark.behaviour("http.remembers-the-thread")
-async def test_the_next_request_on_a_thread_goes_on_with_its_conversation(api: Api) -> None:
-    """The model sees the earlier messages of the thread, and none of another thread."""
-    thread = (await api.ask("my name is Ada")).json()["thread_id"]
-
-    again = await api.ask("recall", thread_id=thread)
-    apart = await api.ask("recall")
-
-    assert again.json()["response"] == "my name is Ada | recall"
-    assert again.json()["message_count"] == 4
-    assert apart.json()["response"] == "recall"
 
 
 @pytest.mark.behaviour("http.peer-requests")
@@ -212,3 +203,90 @@ async def test_a_caller_that_prefers_not_to_wait_is_answered_at_once(direct: Api
     assert answer.status_code == 202
     assert set(answer.headers["preference-applied"].split(", ")) == set(prefer.split(", "))
     assert (await direct.ended(answer.headers["location"]))["status"] == "success"
+
+
+def new_key() -> str:
+    """Return a key that no other test uses."""
+    return f"key-{uuid.uuid4().hex}"
+
+
+async def send(api: Api, key: str, message: str = "hi", **fields: Any) -> httpx.Response:
+    """Send a request under a key."""
+    return await api.http.post(RUN, json={"message": message, **fields}, headers={"idempotency-key": key})
+
+
+@pytest.mark.behaviour("http.idempotent")
+async def test_eight_at_once_under_one_key_are_one_run(direct: Api) -> None:
+    """They attach to the run that the first one opened, before it has ended."""
+    key, before = new_key(), (await direct.stored())[0]
+
+    answers = await asyncio.gather(*(send(direct, key, "sleep 0.1") for _ in range(8)))
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json()["run_id"] for answer in answers}) == 1
+    assert len([answer for answer in answers if "idempotency-replayed" in answer.headers]) == 7
+    assert (await direct.stored())[0] == before + 1
+
+
+@pytest.mark.behaviour("http.idempotency-key-reused")
+@pytest.mark.parametrize("other", [{"message": "ho"}, {"enable_tool_calls": False}])
+async def test_another_request_under_the_same_key_is_refused(direct: Api, other: dict[str, Any]) -> None:
+    key = new_key()
+    await send(direct, key)
+    before, _ = await direct.stored()
+
+    refused = await send(direct, key, **other)
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "idempotency_key_reused")
+    assert (await direct.stored())[0] == before
+
+
+@pytest.mark.behaviour("http.idempotent")
+async def test_a_failed_run_is_not_run_again_by_its_key(direct: Api) -> None:
+    key = new_key()
+
+    first = await send(direct, key, "fail")
+    again = await send(direct, key, "fail")
+
+    assert (first.status_code, again.status_code) == (500, 500)
+    assert again.json() == first.json()
+
+
+@pytest.mark.behaviour("http.concurrent-runs-kept")
+async def test_sixteen_at_once_on_one_thread_are_sixteen_turns(api: Api) -> None:
+    """Each has its answer, and each its one turn in the conversation."""
+    thread = f"t-{uuid.uuid4().hex[:12]}"
+
+    answers = await asyncio.gather(*(api.ask(f"word-{n}", thread_id=thread) for n in range(16)))
+
+    entries = await api.entries(thread, turns=16)
+    runs = [answer.json()["run_id"] for answer in answers]
+    assert [answer.json()["response"] for answer in answers] == [f"echo: word-{n}" for n in range(16)]
+    assert sorted(entry["correlationId"] for entry in entries if entry["$type"] == "request") == sorted(runs)
+    assert sorted(entry["correlationId"] for entry in entries if entry["$type"] == "response") == sorted(runs)
+    assert sorted(answer.json()["message_count"] for answer in answers) == list(range(2, 34, 2))
+
+
+SENT = [
+    *(({"sec-fetch-site": site}, 403) for site in ("anything", "same-site", "cross-site")),
+    ({"sec-fetch-site": "cross-site", "content-type": "multipart/form-data; boundary=a"}, 403),
+    ({"sec-fetch-site": "cross-site", "content-type": "Text/Plain; charset=utf-8"}, 403),
+    ({"sec-fetch-site": "cross-site", "x-functions-key": "k"}, 200),
+    ({"sec-fetch-site": "cross-site", "authorization": "Bearer t"}, 200),
+    *(({"sec-fetch-site": site}, 200) for site in ("same-origin", "none")),
+    ({}, 200),
+]
+
+
+@pytest.mark.behaviour("http.other-sites")
+async def test_a_form_of_another_site_s_page_starts_nothing_and_all_else_is_served(direct: Api) -> None:
+    """It carries the cookies of a sign-in, so the app cannot know it from the user's own request by anything else.
+
+    For what else another site's page sends, a browser asks first, and the host allows it or not.
+    """
+    for number, (headers, status) in enumerate(SENT):
+        given = {"content-type": "text/plain", "x-ms-thread-id": f"forged-{number}", **headers}
+        answer = await direct.http.post("/api/agents/Joker/run", content="Tell me a joke", headers=given)
+        thread = await direct.http.get(f"/api/agents/Joker/threads/forged-{number}")
+
+        assert (answer.status_code, thread.status_code) == (status, 404 if status == 403 else 200), headers

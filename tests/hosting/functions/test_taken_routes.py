@@ -1,20 +1,27 @@
-"""Routes of the user's own functions that meet ours, and an app that has nothing to host."""
+"""Routes of the user's own functions: beside ours, in the way of ours, and such that show the engine's URLs."""
 
-# mypy: disable-error-code="untyped-decorator"
-# (the decorators of the SDK carry no types)
 from __future__ import annotations
 
+import functools
+
+# (the decorators of the SDK carry no types)
+import json
+from collections.abc import Callable
+from typing import Any
+
+import azure.durable_functions as df
+
+# mypy: disable-error-code="untyped-decorator"
 import azure.functions as func
-import httpx
 import pytest
 
 from hosting.app import AgentFunctionApp
 from hosting.assembly import WIRES
 from hosting.errors import ConfigurationError
+from hosting.functions.orchestrations import warn_of_management_urls
 from tests.support.app.scripted import scripted_agent
-from tests.support.direct import DirectHost
 from tests.support.flows import FLOWS, text_flow
-from tests.support.made_app import app_of
+from tests.support.made_app import app_of, served
 from tests.support.receiver import WEBHOOKS
 from tests.support.rememberer import rememberer
 
@@ -116,20 +123,18 @@ def names_of_everything() -> set[str]:
 async def test_a_name_of_ours_is_refused_where_the_app_has_it_and_free_where_it_has_not() -> None:
     """Whatever it is of: routes, wires, timers, clocks, entities, an agent's own. A host compares without case."""
     names, refused, answers = names_of_everything(), set[str](), dict[str, str]()
-    served = {function.get_function_name() for function in app_with("mine").get_functions()} - {"mine"}
+    ours = {function.get_function_name() for function in app_with("mine").get_functions()} - {"mine"}
     for name in names:
-        for written in (name, name.swapcase()):
-            try:
-                host = DirectHost(app_with(written))
-            except ConfigurationError as error:
-                refused |= {name} if f"{written!r} (test_taken_routes.py, line " in error.detail else set()
-                continue
-            transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://app.example") as client:
-                answers[name] = (await client.get("/api/mine?q=1")).text
+        written = name.swapcase()
+        try:
+            app = app_with(written)
+            async with served(app) as (_, http):
+                answers[name] = (await http.get("/api/mine?q=1")).text
+        except ConfigurationError as error:
+            refused |= {name} if f"{written!r} (test_taken_routes.py, line " in error.detail else set()
 
-    assert refused == served & names
-    assert answers == dict.fromkeys(names - served, "you sent 1")
+    assert refused == ours & names
+    assert answers == dict.fromkeys(names - ours, "you sent 1")
     assert {"http_memory", "http-Joker", "agents_schedule_tick", "health_check", "http_page"} <= answers.keys()
 
 
@@ -141,3 +146,89 @@ def test_an_app_without_agents_is_warned(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == (
         "This app has no agents. Give agents=[...] or call add_agent(...). See docs/reference/hosting.md.\n"
     )
+
+
+@pytest.mark.behaviour("hosting.classic-routes")
+async def test_a_classic_route_gets_the_request_that_it_expects_and_may_answer_text() -> None:
+    """Route values, query, headers, body and the caller's URL; status, headers and type of its answer go out."""
+    app = app_of(scripted_agent("Joker"))
+
+    @app.function_name("echo")
+    @app.route(route="echo/{word}", methods=["POST"])
+    def echo(req: func.HttpRequest) -> func.HttpResponse:
+        seen = [req.route_params["word"], dict(req.params), req.headers["X-Mark"], req.get_json(), req.url]
+        headers = {"x-seen": "yes"}
+        return func.HttpResponse(json.dumps(seen), status_code=201, mimetype="application/json", headers=headers)
+
+    @app.function_name("plain")
+    @app.route(route="plain", methods=["GET"])
+    async def plain(req) -> str:  # type: ignore[no-untyped-def] # a request without annotation is classic
+        assert isinstance(req, func.HttpRequest)
+        return "Grüße"
+
+    async with served(app) as (_, http):
+        echoed = await http.post("/api/echo/one?a=1&a=2", json={"k": "v"}, headers={"x-mark": "m"})
+        text = await http.get("/api/plain")
+
+    assert (echoed.status_code, echoed.headers["x-seen"]) == (201, "yes")
+    assert echoed.headers["content-type"] == "application/json"
+    assert echoed.json() == ["one", {"a": "1,2"}, "m", {"k": "v"}, f"{http.base_url}/api/echo/one?a=1&a=2"]
+    assert (text.text, text.headers["content-type"]) == ("Grüße", "text/plain; charset=utf-8")
+
+
+Handler = Callable[[Any, Any], Any]
+
+
+def answered(req: Any, client: Any) -> Any:
+    """Answer as the SDK's samples do."""
+    return client.create_check_status_response(req, "id")
+
+
+def by_way_of_another(req: Any, client: Any) -> Any:
+    """Answer one call further away."""
+    return answered(req, client)
+
+
+def by_a_helper(req: Any, client: Any) -> Any:
+    """Call a function that calls one."""
+    return by_way_of_another(req, client)
+
+
+def by_its_name(req: Any, client: Any) -> Any:
+    """Ask for the method by a text."""
+    return getattr(client, "create_check_status_response")(req, "id")  # noqa: B009
+
+
+def in_a_circle(req: Any, client: Any) -> Any:
+    """Call itself, and nothing that tells: a start is not held up by it."""
+    return in_a_circle(str(req), client)
+
+
+def decorated(handler: Handler) -> Handler:
+    """Wrap as a decorator of the app's does, without a trace of what it wraps."""
+
+    def wrapping(req: Any, client: Any) -> Any:
+        return handler(req, client)
+
+    return wrapping
+
+
+@pytest.mark.behaviour("owners.orchestration-state")
+@pytest.mark.parametrize(
+    ("handler", "count"), [(by_its_name, 1), (by_a_helper, 1), (decorated(answered), 1), (in_a_circle, 0)]
+)
+def test_a_route_is_named_wherever_in_the_app_the_urls_are_made(
+    handler: Handler, count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+
+    @functools.wraps(handler)
+    def told(req: func.HttpRequest, client: Any) -> Any:
+        return handler(req, client)
+
+    told.__annotations__ = {"req": func.HttpRequest}
+    app.route(route="told")(app.durable_client_input(client_name="client")(told))
+    warn_of_management_urls(app.get_functions())
+
+    said = " answers with management URLs, which hold a key to every conversation."
+    assert [said in line for line in capsys.readouterr().err.splitlines()] == [True] * count

@@ -12,53 +12,42 @@ from agent_framework import (
     ContextProvider,
     FileMemoryProvider,
     InMemoryAgentFileStore,
-    tool,
 )
 
-from hosting.features.callbacks.callbacks import AgentCallbackContext
 from hosting.names import Address, thread_key
 from hosting.offline.model import OfflineChatClient
-from hosting.tools import current
 from tests.support.made_app import app_of, served
-from tests.support.owned_app import THREADS, OwnedApp, owner, signed_in
+from tests.support.owned_app import THREADS, OwnedApp, signed_in
 
 WRITE = 'Call file_memory_write with {"file_name": "a.md", "content": "of ada"}'
 READ = 'Call file_memory_read with {"file_name": "a.md"}'
 
 
-class OwnStore(InMemoryAgentFileStore):
-    """A store of files that an app's author wrote."""
-
-
 class Notes(ContextProvider):
-    """Notes the id of each session that it meets, and of each that it is to erase; it may fail to, so many times."""
+    """Notes the id of each session that it meets, and of each that it is to erase."""
 
-    def __init__(self, failures: int = 0) -> None:
+    def __init__(self) -> None:
         super().__init__("notes")
         self.seen: list[str] = []
         self.cleared: list[str] = []
-        self._failures = failures
 
     async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
         self.seen.append(session.session_id)
 
     async def clear(self, session_id: str | None) -> None:
         """Erase what is kept of a session."""
-        self._failures -= 1
-        if self._failures >= 0:
-            raise ConnectionError("the store of notes is away")
         self.cleared.append(str(session_id))
 
 
-def agent_with(*providers: ContextProvider, name: str = "Clerk", tools: Any = None) -> Agent[Any]:
+def agent_with(*providers: ContextProvider, name: str = "Clerk") -> Agent[Any]:
     """Return an agent that answers without a network."""
-    return Agent(client=OfflineChatClient(), name=name, context_providers=list(providers), tools=tools)
+    return Agent(client=OfflineChatClient(), name=name, context_providers=list(providers))
 
 
 @pytest.mark.behaviour("owners.keys")
 async def test_what_a_provider_keeps_by_session_is_of_one_owner_and_goes_with_the_thread() -> None:
     """Agent-framework's own provider of files, which has no word for erasing, over a store of the author's own."""
-    store = OwnStore()
+    store = type("OwnStore", (InMemoryAgentFileStore,), {})()
     owned = OwnedApp(agent=agent_with(FileMemoryProvider(store)))
     await owned.say("ada", WRITE)
 
@@ -101,27 +90,3 @@ def test_no_string_makes_one_threads_key_anothers() -> None:
     keys = {thread_key(Address(agent, thread, owner), epoch, part) for agent, thread, owner, epoch, part in places}
 
     assert len(keys) == len(places)
-
-
-@pytest.mark.behaviour("owners.keys")
-async def test_tools_and_callbacks_have_the_threads_key_and_its_owner() -> None:
-    """The same key in both, and as the id of the framework's session."""
-    notes, tools, ends = Notes(), list[tuple[str, str]](), list[tuple[str, str]]()
-
-    class Callback:
-        def on_agent_response(self, response: Any, context: AgentCallbackContext) -> None:
-            ends.append((context.owner, context.thread_key))
-
-    @tool
-    def note() -> str:
-        """Note the call."""
-        tools.append((current().owner, current().thread_key))
-        return "noted"
-
-    owned = OwnedApp(agent=agent_with(notes, tools=[note]), default_callback=Callback())
-    for user in ("ada", "bob"):
-        await owned.say(user, "Call note with {}")
-    await owned.stored()
-
-    assert tools == [(owner(user), key) for user, key in zip(("ada", "bob"), notes.seen, strict=True)]
-    assert sorted(ends) == sorted(tools)

@@ -1,13 +1,20 @@
 """Threads over HTTP, on both carriers: read, paged, exported, reset, deleted, and their runs cancelled."""
 
+from __future__ import annotations
+
 import asyncio
 import json
+from urllib.parse import quote
 
 import httpx
 import pytest
 
 from hosting.errors import InvalidFieldError, UnknownRunError, UnknownThreadError
-from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import ENTITY, GUARD_SECONDS, Api
+from tests.support.direct import DirectHost
+from tests.support.made_app import app_of, served
+from tests.support.owned_app import signed_in
 
 THREADS = "/api/agents/Joker/threads"
 
@@ -175,26 +182,6 @@ async def test_a_deleted_thread_is_gone_with_its_runs(api: Api) -> None:
     assert (await api.ask("recall", thread_id=run["thread_id"])).json()["response"] == "recall"
 
 
-@pytest.mark.behaviour("http.deletes-threads")
-async def test_a_reset_and_a_deletion_at_one_moment_leave_no_thread(direct: Api) -> None:
-    """Whichever is first, in the log and at the entity: three of six once came back."""
-    threads = [f"reset-deleted-{number}" for number in range(6)]
-    for thread in threads:
-        await direct.ask("my name is Ada", thread_id=thread)
-
-    async def reset_and_deleted(thread: str) -> tuple[bool, int]:
-        reset = direct.http.post(f"{THREADS}/{thread}/reset")
-        answers = await asyncio.gather(reset, direct.http.delete(f"{THREADS}/{thread}"))
-        return answers[0].status_code in (204, 404, 409), answers[1].status_code
-
-    answers = await asyncio.gather(*map(reset_and_deleted, threads))
-    left = [thread for thread in threads if await direct.state(thread) is not None]
-    names = [(await direct.ask("recall", thread_id=thread)).json()["response"] for thread in threads]
-
-    assert (answers, left) == ([(True, 204)] * 6, [])
-    assert names == ["recall"] * 6
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("http.lists-threads")
 async def test_threads_are_listed_page_by_page(socket: Api) -> None:
@@ -224,44 +211,36 @@ async def test_the_agents_are_listed_with_their_doors(direct: Api) -> None:
     assert agents["quiet"]["description"] == "The scripted quiet."
 
 
-@pytest.mark.behaviour("http.unknown-places")
-@pytest.mark.parametrize(
-    ("method", "path", "error"),
-    [
-        ("GET", "nobody", UnknownThreadError),
-        ("GET", "nobody/messages", UnknownThreadError),
-        ("GET", "nobody/runs", UnknownThreadError),
-        ("GET", "nobody/export", UnknownThreadError),
-        ("GET", "nobody/erasure", UnknownThreadError),
-        ("POST", "nobody/reset", UnknownThreadError),
-        ("GET", "n%20o/messages", UnknownThreadError),
-        ("POST", "nobody/runs/nothing/cancel", UnknownRunError),
-        ("POST", "nobody/runs/n%20o/cancel", UnknownRunError),
-        ("GET", "t/messages?limit=0", InvalidFieldError),
-        ("GET", "t/messages?limit=201", InvalidFieldError),
-        ("GET", "t/messages?limit=-1", InvalidFieldError),
-        ("GET", "t/messages?order=up", InvalidFieldError),
-        ("GET", "t/messages?after=1.5", InvalidFieldError),
-        ("GET", "t/messages?before=x", InvalidFieldError),
-        ("GET", "t/runs?limit=many", InvalidFieldError),
-        ("GET", "?cursor=%C3%BC", InvalidFieldError),
-    ],
-)
-async def test_what_is_not_there_or_not_askable_is_refused(direct: Api, method: str, path: str, error: type) -> None:
-    url = f"{THREADS}/{path}" if not path.startswith("?") else f"{THREADS}{path}"
-
-    answer = await direct.http.request(method, url)
-
-    assert (answer.status_code, answer.json()["code"]) == (error.status, error.code)
+REFUSED = [
+    *(("GET", f"/nobody{rest}", UnknownThreadError) for rest in ("", "/messages", "/runs", "/export", "/erasure")),
+    ("POST", "/nobody/reset", UnknownThreadError),
+    ("GET", "/n%20o/messages", UnknownThreadError),
+    ("POST", "/nobody/runs/nothing/cancel", UnknownRunError),
+    ("POST", "/nobody/runs/n%20o/cancel", UnknownRunError),
+    *(("GET", f"/t/messages?limit={limit}", InvalidFieldError) for limit in (0, 201)),
+    ("GET", "/t/messages?order=up", InvalidFieldError),
+    ("GET", "/t/messages?after=1.5", InvalidFieldError),
+    ("GET", "/t/messages?before=x", InvalidFieldError),
+    ("GET", "/t/runs?limit=many", InvalidFieldError),
+    ("GET", "?cursor=%C3%BC", InvalidFieldError),
+]
 
 
 @pytest.mark.behaviour("http.unknown-places")
-@pytest.mark.parametrize("path", ["threads", "threads/t", "threads/t/messages", "threads/t/runs", "threads/t/export"])
-async def test_an_agent_without_an_http_endpoint_shows_no_threads(direct: Api, path: str) -> None:
+async def test_what_is_not_there_or_not_askable_is_refused(direct: Api) -> None:
+    for method, path, error in REFUSED:
+        answer = await direct.http.request(method, f"{THREADS}{path}")
+
+        assert (answer.status_code, answer.json()["code"]) == (error.status, error.code), path
+
+
+@pytest.mark.behaviour("http.unknown-places")
+async def test_an_agent_without_an_http_endpoint_shows_no_threads(direct: Api) -> None:
     """Its conversations are its MCP tool's and its orchestrations'."""
-    answer = await direct.http.get(f"/api/agents/quiet/{path}")
+    for path in ("", "/t", "/t/messages", "/t/runs", "/t/export"):
+        answer = await direct.http.get(f"/api/agents/quiet/threads{path}")
 
-    assert (answer.status_code, answer.json()["code"]) == (404, "unknown_agent")
+        assert (answer.status_code, answer.json()["code"]) == (404, "unknown_agent"), path
 
 
 async def started(api: Api, message: str, **fields: object) -> httpx.Response:
@@ -291,3 +270,92 @@ async def test_a_queued_run_that_is_cancelled_never_starts_and_its_neighbours_do
     assert (await direct.ended(first.headers["location"]))["response"] == "2 have met"
     assert (await direct.ended(last.headers["location"]))["response"] == "meet 2 | recall"
     assert (await cancelled(direct, last)).json()["status"] == "success"
+
+
+GOOD = ["a", "A-b_c..d~e", ".hidden", "0" * 64, "null"]
+BAD = ["a.", "..", "a" * 65, "a/b", "a%2e", "a?b", "a b", "@dafx-joker@a", "é", "ａ", "٣", "a\x01b", "a\n", "a\x00b"]
+"""The last are letters and a digit that only look like ones of the alphabet, control characters and a line end."""
+
+
+@pytest.mark.behaviour("http.one-alphabet")
+async def test_no_path_names_a_thread_outside_the_alphabet(api: Api) -> None:
+    """404, whatever the web server makes of it before us. `threads/..` leads to the agent."""
+    for value in BAD:
+        answer = await api.http.get(f"/api/agents/Joker/threads/{quote(value, safe='')}/messages")
+        is_of_the_agent = answer.is_success and answer.json().get("kind") == "agent"
+        assert answer.status_code in (400, 404) or is_of_the_agent, (value, answer.text)
+
+
+@pytest.mark.behaviour("http.one-alphabet")
+async def test_no_tool_call_or_carried_request_names_a_thread_or_a_run_outside_the_alphabet(
+    direct_host: DirectHost,
+) -> None:
+    """A tool's error has the same code; the entity refuses what an orchestration calls, and keeps nothing."""
+    for value in BAD:
+        tool = await direct_host.call_tool("Joker", {"query": "hi", "threadId": value})
+        assert tool["structuredContent"]["code"] == "invalid_thread_id", value
+        for key, run_id in ((value, f"c-{id(value)}"), ("carried", value)):
+            order = {"message": "hi", "correlationId": run_id}
+            result = await direct_host.entities.call(ENTITY, key, "run", order)
+            assert (result["isError"], "is not valid" in result["result"]) == (True, True), value
+        assert f"@{ENTITY}@{value}" not in direct_host.entities.states
+
+
+@pytest.mark.behaviour("http.one-alphabet")
+async def test_every_id_of_the_alphabet_is_taken(direct: Api, direct_host: DirectHost) -> None:
+    for value in GOOD:
+        await direct.http.delete(f"/api/agents/Joker/threads/{value}")
+        assert (await direct.ask("hi", sessionId=value)).json()["message_count"] == 2
+        tool = await direct_host.call_tool("Joker", {"query": "count", "threadId": value})
+        assert tool["structuredContent"]["response"] == "3"
+
+
+NO_ROUTES = {
+    "unknown_route": {
+        "GET agents/Joker/memory": "No agent of this app remembers its callers",
+        "DELETE agents/joker/memory/f": "No agent of this app remembers its callers",
+        "GET agents/Joker/memory/": "No agent of this app remembers its callers",
+        "GET agents/Joker/webhooks": "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set.",
+        "POST agents/Joker/threads/t/runs/r/webhooks/agent": "This app sends no webhooks",
+        "POST agents/Joker/schedules": "This app has no schedules: AGENT_SCHEDULES is 0.",
+        "POST agents/Joker/threads/t/assign": "This app has no owners: its AgentFunctionApp has no principal=",
+        "DELETE agents/Joker/threads/t/grants/g": "This app has no owners",
+        "POST workflows/Write/run": "This app has no workflows. GET agents lists its agents.",
+        "POST agents/Joker/threads/assign/x": "POST 'agents/Joker/threads/assign/x' is not a route",
+        "GET agents/Joker/notes": "GET 'agents/Joker/notes' is not a route of this app. GET openapi.json lists",
+        "DELETE agents": "DELETE 'agents' is not a route of this app.",
+    },
+    "method_not_allowed": {
+        "GET agents/joker/run": "GET is not served here. Send POST agents/Joker/run.",
+        "GET agents/joker/run/": "GET is not served here. Send POST agents/Joker/run.",
+    },
+    "unknown_agent": {
+        "GET agents/bob/memory": "There is no agent 'bob' here. Agents: Joker.",
+        "GET agents/%22%3Cb": "There is no agent",
+    },
+}
+"""What is refused by each code, with the beginning of the sentence."""
+
+
+@pytest.mark.behaviour("http.unknown-routes")
+@pytest.mark.parametrize("code", NO_ROUTES)
+async def test_a_route_that_the_app_does_not_have_is_refused_in_a_sentence(code: str) -> None:
+    app = app_of(scripted_agent("Joker"), environ={"AGENT_LOG": "memory", "AGENT_SCHEDULES": "0"})
+    async with served(app) as (_, http):
+        for request_line, sentence in NO_ROUTES[code].items():
+            method, _, path = request_line.partition(" ")
+            answer = await http.request(method, f"/api/{path}")
+
+            assert answer.status_code == (405 if code == "method_not_allowed" else 404)
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert (answer.json()["code"], answer.json()["detail"][: len(sentence)]) == (code, sentence)
+
+
+@pytest.mark.behaviour("http.unknown-routes")
+async def test_who_is_not_signed_in_learns_nothing_of_what_the_app_has() -> None:
+    async with served(app_of(scripted_agent("Joker"), principal=signed_in)) as (_, http):
+        answers: list[httpx.Response] = [
+            await http.get(f"/api/{path}") for path in ("agents/bob/memory", "workflows/x")
+        ]
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(401, "unauthorized")] * 2
