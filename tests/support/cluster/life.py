@@ -35,6 +35,8 @@ class Life:
         self._ends_at, self._is_done, self._ends_at_step = ends_at, is_done, ends_at_step
         self._turn_at, self._meanwhile = turn_at, meanwhile
         self._over: set[asyncio.Future[None]] = set()
+        self._running = asyncio.Event()
+        self._running.set()
 
     def end(self) -> None:
         """Have the process do nothing more."""
@@ -43,12 +45,21 @@ class Life:
             if not over.done():
                 over.set_result(None)
 
+    def freeze(self) -> None:
+        """Have none of its calls made or answered, as in a process that is stopped, until `thaw`."""
+        self._running.clear()
+
+    def thaw(self) -> None:
+        """Go on."""
+        self._running.set()
+
     def end_after(self, steps: int) -> None:
         """Have it end so many steps from now."""
         self._ends_at_step = self.steps + steps
 
     async def through(self, call: Coroutine[Any, Any, T]) -> T:
         """Make a call, unless the life ends before it."""
+        await self._running.wait()
         self.calls += 1
         if self.calls == self._turn_at and self._meanwhile is not None:
             await self._meanwhile()
@@ -56,6 +67,7 @@ class Life:
             call.close()
             self._die()
         answer = await call
+        await self._running.wait()
         if self.is_over or self.calls == self._ends_at:
             self._die()
         return answer
