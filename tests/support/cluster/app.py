@@ -49,8 +49,12 @@ class EchoAgent:
         requested, self.asks = self.asks, []
         calls = [Content.from_function_call(call_id=name, name="pay", arguments="{}") for name in requested]
         requests = [Content.from_function_approval_request(str(call.call_id), call) for call in calls]
-        contents = [*calls, *requests] or [Content.from_text(f"echo: {texts[-1]}")]
-        return AgentResponse(messages=[Message("assistant", contents)])
+        asking = [Message("assistant", [*calls, *requests])] if requests else []
+        return AgentResponse(messages=asking or self.says(texts[-1]))
+
+    def says(self, text: str) -> list[Message]:
+        """Return the answer to a text."""
+        return [Message("assistant", [Content.from_text(f"echo: {text}")])]
 
     async def _words(self, texts: list[str]) -> Any:
         for word in ("echo:", f" {texts[-1]}"):
