@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar
 
+from hosting.invocation import make_task
+
 T = TypeVar("T")
 
 
@@ -52,6 +54,10 @@ class Life:
     def thaw(self) -> None:
         """Go on."""
         self._running.set()
+
+    def end_at(self, call: int, *, is_done: bool) -> None:
+        """Have it end at that call from now, counted from 1: before it, or after it is done."""
+        self._ends_at, self._is_done = self.calls + call, is_done
 
     def end_after(self, steps: int) -> None:
         """Have it end so many steps from now."""
@@ -112,7 +118,7 @@ def make_living_task(
 ) -> asyncio.Task[Any]:
     """Make the task of a loop: where it begins in the work of a process, its steps are those of that process."""
     life = _LIFE.get() if context is None else context.get(_LIFE)
-    return asyncio.Task(work if life is None else _Steps(life, work), loop=loop, context=context)
+    return make_task(loop, work if life is None else _Steps(life, work), context=context)
 
 
 class _Steps(Coroutine[Any, Any, Any]):
