@@ -24,7 +24,7 @@ from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError,
 from hosting.http.replies import run_reply
 from state.codec import read
 from state.extension import host_of
-from tests.support.cluster.cluster import ADDRESS, HUB, INSTANCE, AppProcess, Cluster, EchoAgent
+from tests.support.cluster.cluster import ADDRESS, HUB, INSTANCE, AppProcess, Cluster, EchoAgent, call
 
 pytestmark = pytest.mark.moved_time
 
@@ -228,21 +228,29 @@ async def test_a_large_picture_is_kept_beside_the_conversation_and_sent_again(li
 
 
 @pytest.mark.behaviour("erasure.attachments")
+@pytest.mark.behaviour("service.given-conversations")
 async def test_attachments_that_are_away_give_the_delivery_back(limited: AppProcess) -> None:
-    """Nothing is stored without its bytes, and no agent runs without what it was sent before."""
+    """Nothing is stored without its bytes, and no agent runs without what it was sent before: its run is released."""
     run_id = await limited.open(request=PICTURE)
     limited.attachments.is_away = True
     with pytest.raises(AttachmentsUnavailableError):
         await limited.deliver(run_id)
     limited.attachments.is_away = False
     await limited.deliver(run_id)
-    following = await limited.open("and now?")
-    limited.attachments.is_away = True
-
+    other = limited.cluster.process()
+    other.attachments.is_away = True
+    run = await other.start(call("and now?"))
+    await other.runs.wait(run, other.engine, 1.0)
+    released = (await other.kinds())[-3:]
     with pytest.raises(StoreUnavailableError):
-        await limited.deliver(following)
+        await other.deliver(run.run_id)
+    other.attachments.is_away = False
 
-    assert len(limited.agent.seen) == 1
+    await other.deliver(run.run_id)
+
+    assert released == ["accepted", "claimed", "released"]
+    assert (len(limited.agent.seen), [seen[1] for seen in other.agent.seen]) == (1, [("data", URI)])
+    assert (await other.kinds())[-3:] == ["released", "claimed", "completed"]
 
 
 @pytest.mark.behaviour("erasure.attachments")
