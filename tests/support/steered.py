@@ -21,6 +21,17 @@ from hosting.tools import idempotent
 from tests.support.answering import AnsweringClient, calls, says
 
 ROUNDS = 2
+Gate = threading.Event | asyncio.Event
+"""Closed until it is set: by another thread, or in the agent's own loop."""
+
+
+async def passed(gate: Gate) -> None:
+    """Wait until a gate is open."""
+    if isinstance(gate, asyncio.Event):
+        await gate.wait()
+        return
+    while not await asyncio.to_thread(gate.wait, 0.005):
+        pass
 
 
 class RoundsClient(AnsweringClient):
@@ -31,13 +42,12 @@ class RoundsClient(AnsweringClient):
 
     rounds: int = ROUNDS
     shown: list[list[str]]
-    gate: threading.Event
+    gate: Gate
 
     async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         shown = [*map(said, messages)]
         self.shown.append(shown)
-        while not await asyncio.to_thread(self.gate.wait, 0.005):
-            pass
+        await passed(self.gate)
         results = 0
         for word in shown:
             results = 0 if word.startswith("assistant:") else results + (word == "tool")
@@ -75,18 +85,19 @@ class FileGate(threading.Event):
 class Working:
     """The agent, and its tool, which stands at its `gate` in each `round`, counted from 1, while that is closed."""
 
-    def __init__(self, name: str = "Echo", rounds: int = ROUNDS, **options: Any) -> None:
-        self.gate = threading.Event()
+    def __init__(
+        self, name: str = "Echo", rounds: int = ROUNDS, *, gate: type[Gate] = threading.Event, **options: Any
+    ) -> None:
+        self.gate: Gate = gate()
         self.round = 0
         self.client = RoundsClient()
-        self.client.rounds, self.client.shown, self.client.gate = rounds, [], threading.Event()
+        self.client.rounds, self.client.shown, self.client.gate = rounds, [], gate()
         self.client.gate.set()
 
         @idempotent
         async def work() -> str:
             self.round += 1
-            while not await asyncio.to_thread(self.gate.wait, 0.005):
-                pass
+            await passed(self.gate)
             return "worked"
 
         self.agent = Agent(self.client, name=name, tools=[work], **options)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hosting.amounts import Used
+from hosting.app import Limit
 from hosting.core.cells import Cells
 from hosting.core.stores.contract import Append, AppendOutcome, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
@@ -17,7 +18,6 @@ from hosting.features.health.shared_store import SharedStore
 from hosting.features.memory.facts import Memories
 from hosting.features.memory.provider import Fact
 from hosting.features.metering.days import OwnerDays
-from hosting.features.metering.limits import Limit
 from hosting.features.metering.minutes import OwnerMinutes
 from hosting.features.overview.overview import Overview
 from hosting.features.schedules.requests import NewSchedule
@@ -26,7 +26,7 @@ from hosting.features.schedules.times import Times
 from hosting.names import APP, Address
 from hosting.ports import Clocks
 from hosting.principal import Caller, Principal
-from tests.support.process import ListedEngine, Process
+from tests.support.cluster.cluster import Cluster
 from tests.support.thread_stores import ArmedStore
 
 PAGE = (Path(__file__).parents[3] / "docs" / "contributing" / "stored-names.md").read_text(encoding="utf-8")
@@ -68,22 +68,15 @@ class NotingStore(ArmedStore):
         return await super().append(address, known, append)
 
 
-class StartingEngine(ListedEngine):
-    """An engine that has no entities, and takes every clock."""
-
-    async def start(self, name: str, instance_id: str, given: object) -> None:
-        """Start a clock."""
-
-
+@pytest.mark.moved_time
 @pytest.mark.behaviour("thread.versions")
-async def test_cells_stand_where_and_as_they_always_did() -> None:
+async def test_cells_stand_where_and_as_they_always_did(cluster: Cluster) -> None:
     """A deployment finds what the one before it stored."""
-    store, clocks, engine = NotingStore(), Clocks(lambda: NOW), StartingEngine()
+    store, clocks, app = NotingStore(), Clocks(lambda: NOW), cluster.process()
     log = ThreadLog(store, MemoryObjects(), "hub", clocks=clocks)
     cells, fact = Cells(store, log), Fact(id="f1", text="Likes tea", at=NOW)
     minutes = OwnerMinutes(AGENT, log, store, Limit(requests_per_minute=9))
-    runs = Process(SharedMemory(), MemoryObjects(), engine).runs
-    callers = Caller(engine), Caller.of(engine, Principal("https://issuer.example", "somebody"))
+    callers = app.caller, Caller.of(app.engine, Principal("https://issuer.example", "somebody"))
     new = NewSchedule(Times("0 * * * *"), "run_once", RunRequest(message="tick"), "t1", None, None)
 
     await OwnerDays(AGENT, log, store).add(OWNER, Used(40, 5))
@@ -92,9 +85,9 @@ async def test_cells_stand_where_and_as_they_always_did() -> None:
     await SharedStore(cells, clocks).id()
     await Memories(cells, clocks).remember(AGENT, OWNER, fact)
     await Memories(cells, clocks).remember(AGENT, APP, fact)
-    await Overview(Cells(store, log), log, lambda: NOW).refresh(AGENT, engine)
+    await Overview(Cells(store, log), log, lambda: NOW).refresh(AGENT, app.engine)
     for caller in callers:
-        await Schedules(cells, runs, {}, caller, clocks=clocks, most=9).create(AGENT, new)
+        await Schedules(cells, app.runs, {}, caller, clocks=clocks, most=9).create(AGENT, new)
 
     assert store.stored == STORED
 

@@ -3,122 +3,107 @@
 from __future__ import annotations
 
 import asyncio
-import math
+from itertools import pairwise
 
 import pytest
 
+from hosting.core.conversations import Conversations
 from hosting.core.stores.contract import Processes as StoreProcesses
-from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import Change, DeleteThread, FinishDelete, ResetThread, TrimThread, Unchanged
 from hosting.core.thread.events import Accepted, Completed
 from hosting.core.thread.run_request import RunRequest
-from hosting.core.thread_operations import Forget, GoOn, Keep, OutdatedDocumentError, ThreadOperations
-from hosting.names import Address
+from hosting.core.thread_operations import WATCHED_SECONDS, Forget, GoOn, Keep, OutdatedDocumentError, Store
 from state.codec import read, write
 from state.conversation import reset, with_log_mark
 from state.extension import LogMark, host_of
-from tests.support.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.cluster.app import AgentsHere
+from tests.support.cluster.cluster import ADDRESS, AGENT, INSTANCE, LEASE_SECONDS, AppProcess, Cluster, call
 from tests.support.state_documents import history_messages
 
-Processes = tuple[Process, Process]
+pytestmark = pytest.mark.moved_time
+Two = tuple[AppProcess, AppProcess]
 
 
-async def until_looked(process: Process) -> None:
-    while not process.store.calls["head"]:  # noqa: ASYNC110 - nothing says so
-        await asyncio.sleep(0.001)
+def document(app: AppProcess) -> str:
+    return app.cluster.engine.documents[INSTANCE]
 
 
-async def until_asked(process: Process) -> None:
-    while not process.agent.turns:  # noqa: ASYNC110 - it runs in a thread of its own
-        await asyncio.sleep(0.001)
+def output(app: AppProcess) -> list[str]:
+    return [message.text for message in history_messages(read(document(app)))]
 
 
-def output(process: Process) -> list[str]:
-    return [message.text for message in history_messages(read(process.engine.documents.get("t1")))]
+async def deleted(app: AppProcess) -> None:
+    await app.log.execute(ADDRESS, DeleteThread(1.0))
+    await app.log.execute(ADDRESS, FinishDelete(2.0, {}))
 
 
 @pytest.mark.behaviour("service.thread-operations")
-async def test_a_run_that_nobody_waits_for_is_executed_by_its_entity(processes: Processes) -> None:
-    """And stands in the stored conversation, which names its position."""
-    caller, durable = processes
+async def test_a_run_that_nobody_waits_for_is_executed_by_its_entity(two: Two) -> None:
+    """And stands in the stored conversation, which names its position. The operation delivered again does nothing."""
+    caller, durable = two
     run = await caller.start(call(waits=False))
 
     await durable.deliver(run.run_id)
+    stored = document(durable)
+    await durable.deliver(run.run_id)
 
     assert isinstance(await durable.end_of(run.run_id), Completed)
-    assert output(durable) == ["hi", "echo: hi"]
-    assert host_of(read(durable.engine.documents["t1"])).log_mark == LogMark(epoch=0, position=3, since=3)
+    assert (output(durable), document(durable), len(durable.agent.turns)) == (["hi", "echo: hi"], stored, 1)
+    assert host_of(read(stored)).log_mark == LogMark(epoch=0, position=3, since=3)
 
 
 @pytest.mark.behaviour("service.thread-operations")
-async def test_a_run_that_its_caller_holds_is_watched_and_then_stored(processes: Processes) -> None:
-    caller, durable = processes
+@pytest.mark.behaviour("service.woken")
+async def test_a_run_that_its_caller_holds_is_watched_and_stored_behind_those_before_it(two: Two) -> None:
+    """The operation learns of its end from the store, and not with its next look."""
+    caller, durable = two
+    await caller.answered("m0")
     caller.agent.gate.clear()
-    run = await caller.start(call())
+    run = await caller.start(call("m1"))
     delivery = asyncio.ensure_future(durable.deliver(run.run_id))
-    await until_looked(durable)
+    await asyncio.sleep(5.0)
+    released_at = caller.cluster.wall()
     caller.agent.gate.set()
 
     await delivery
 
-    assert (len(caller.agent.turns), durable.agent.turns) == (1, [])
-    assert output(durable) == ["hi", "echo: hi"]
+    assert caller.cluster.wall() - released_at < 0.01
+    assert (len(caller.agent.turns), durable.agent.turns) == (2, [])
+    assert output(durable) == ["m0", "echo: m0", "m1", "echo: m1"]
 
 
 @pytest.mark.behaviour("service.temporary")
-async def test_the_thread_of_a_temporary_run_goes_once_nobody_can_be_at_its_answer_any_more(
-    processes: Processes,
-) -> None:
+async def test_the_thread_of_a_temporary_run_goes_once_nobody_can_be_at_its_answer_any_more(two: Two) -> None:
     """The operation deletes it after a lease, unless whoever answered has; of a thread like any other nothing goes."""
-    caller, durable = processes
+    caller, durable = two
     run = await caller.start(call(temporary=True))
     await caller.runs.wait(run, caller.engine, 5.0)
+    ended_at = caller.cluster.wall()
 
     watched = await durable.operations.run(ADDRESS, None, run.run_id)
     before = await durable.kinds()
     is_deleted = await durable.deletion.forget(ADDRESS, None)
 
     assert (watched, before, is_deleted) == (Forget(), ["accepted", "claimed", "completed"], True)
+    assert caller.cluster.wall() - ended_at >= LEASE_SECONDS
     assert await durable.kinds() == ["deleted"]
     await caller.start(call(waits=False))
     assert await durable.deletion.forget(ADDRESS, None) is False
 
 
 @pytest.mark.behaviour("service.temporary")
-async def test_a_thread_that_is_not_to_be_stored_is_stored_by_no_operation(process: Process) -> None:
-    run = await process.start(call(temporary=True))
-    await process.runs.wait(run, process.engine, 5.0)
-    await process.threads.describe(ADDRESS, {"for": "a test"}, process.engine)
-
-    assert await process.operations.store(ADDRESS, None) == Keep()
-
-
-@pytest.mark.behaviour("service.temporary")
-async def test_an_operation_whose_process_ends_leaves_the_deletion_to_the_next_one(processes: Processes) -> None:
-    caller, durable = processes
+async def test_a_thread_that_is_not_to_be_stored_is_stored_by_no_operation(two: Two) -> None:
+    """And one whose process ends leaves the deletion to the next one."""
+    caller, durable = two
     run = await caller.start(call(temporary=True))
     await caller.runs.wait(run, caller.engine, 5.0)
+    await caller.threads.describe(ADDRESS, {"for": "a test"}, caller.engine)
+    stored = await caller.operations.store(ADDRESS, None)
     await durable.holders.drain(1.0)
 
     watched = await durable.operations.run(ADDRESS, None, run.run_id)
 
-    assert watched == GoOn(Keep(), 0.0, is_spent=True)
-
-
-@pytest.mark.behaviour("service.lost-processes")
-async def test_a_run_whose_process_died_is_taken_over_when_its_lease_is_out(processes: Processes) -> None:
-    """By the watchman's own clock, without anybody asking."""
-    caller, durable = processes
-    caller.agent.gate.clear()
-    run = await caller.start(call())
-    await until_asked(caller)
-    caller.die()
-
-    await durable.deliver(run.run_id)
-
-    assert isinstance(await durable.end_of(run.run_id), Completed)
-    assert (await durable.kinds())[:3] == ["accepted", "claimed", "claimed"]
-    assert output(durable) == ["hi", "echo: hi"]
+    assert (stored, watched) == (Keep(), GoOn(Keep(), 0.0, is_spent=True))
 
 
 class KnownProcesses(StoreProcesses):
@@ -138,113 +123,81 @@ class KnownProcesses(StoreProcesses):
 
 
 @pytest.mark.behaviour("service.dead-processes")
-@pytest.mark.parametrize("gone", [{"caller"}, {"another", ""}])
-async def test_a_run_whose_process_is_known_to_be_dead_is_taken_over_at_once(
-    processes: Processes, gone: set[str]
+@pytest.mark.behaviour("service.lost-processes")
+@pytest.mark.parametrize(("gone", "is_known"), [({"caller"}, True), ({"another", ""}, False)])
+async def test_a_run_whose_process_died_is_taken_over_when_its_lease_is_out_or_its_death_is_known(
+    two: Two, gone: set[str], is_known: bool
 ) -> None:
-    """The watchman's clock stands still, so no lease ever ends; of any other process it says nothing."""
-    caller, durable = processes
+    """By the watchman's own clock, without anybody asking; of any other process its death says nothing."""
+    caller, durable = two
     caller.log.processes, durable.log.processes = KnownProcesses("caller"), KnownProcesses("durable")
     durable.log.processes.gone = frozenset(gone)
     caller.agent.gate.clear()
     run = await caller.start(call())
-    await until_asked(caller)
+    await asyncio.sleep(0.1)
     caller.die()
-    standing = ThreadOperations(
-        durable.log,
-        durable.conversations,
-        durable.holders,
-        durable.care,
-        watched_seconds=0.05,
-        margin_seconds=math.inf,
-    )
-
-    outcome = await standing.run(ADDRESS, None, run.run_id)
-
-    is_taken_over = gone == {"caller"}
-    assert isinstance(outcome, GoOn) is not is_taken_over
-    assert (await durable.kinds()).count("claimed") == 1 + is_taken_over
-
-
-@pytest.mark.behaviour("service.thread-operations")
-async def test_the_same_operation_delivered_again_changes_nothing(processes: Processes) -> None:
-    caller, durable = processes
-    run = await caller.start(call(waits=False))
-    await durable.deliver(run.run_id)
-    before = durable.engine.documents["t1"]
+    died_at = caller.cluster.wall()
 
     await durable.deliver(run.run_id)
 
-    assert durable.engine.documents["t1"] == before
-    assert len(durable.agent.turns) == 1
+    assert (await durable.kinds())[:3] == ["accepted", "claimed", "claimed"]
+    assert output(durable) == ["hi", "echo: hi"]
+    assert (caller.cluster.wall() - died_at < LEASE_SECONDS - 1) is is_known
 
 
 @pytest.mark.behaviour("service.thread-operations")
-async def test_runs_that_ended_elsewhere_are_stored_in_their_order(processes: Processes) -> None:
-    caller, durable = processes
-    for number in range(3):
-        run = await caller.start(call(f"m{number}"))
-        await caller.runs.wait(run, caller.engine, 5.0)
-
-    await durable.deliver(run.run_id)
-
-    assert output(durable) == ["m0", "echo: m0", "m1", "echo: m1", "m2", "echo: m2"]
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("service.thread-operations")
-async def test_an_operation_that_watched_for_long_enough_sends_itself_on(processes: Processes) -> None:
-    caller, durable = processes
+async def test_an_operation_that_watched_for_long_enough_sends_itself_on(two: Two) -> None:
+    caller, durable = two
     caller.agent.gate.clear()
-    first = await caller.start(call("first"))
+    run = await caller.start(call("first"))
+    caller.cluster.engine.signals.clear()
+    began_at = caller.cluster.wall()
 
-    watched = await durable.deliver(first.run_id)
-    caller.agent.gate.set()
+    await durable.deliver(run.run_id)
 
-    assert isinstance(watched, GoOn)
-    assert await durable.end_of(first.run_id) is None
+    assert 0 <= caller.cluster.wall() - began_at - WATCHED_SECONDS < 3.0
+    [(operation, order)] = caller.cluster.engine.sent
+    assert (operation, order["run_id"], await durable.end_of(run.run_id)) == ("run", run.run_id, None)
 
 
 @pytest.mark.behaviour("service.carried")
-async def test_a_request_that_an_operation_carries_is_accepted_once(process: Process) -> None:
+async def test_a_request_that_an_operation_carries_is_accepted_once(app: AppProcess) -> None:
     request = RunRequest(message="hi")
     accepted = Accepted(at=1.0, run_id="r1", agent=AGENT, thread_id="t1", request=request, fingerprint="f")
-    first = await process.operations.accept(ADDRESS, accepted)
-    again = await process.operations.accept(ADDRESS, accepted)
+    first = await app.operations.accept(ADDRESS, accepted)
+    again = await app.operations.accept(ADDRESS, accepted)
 
-    await process.deliver("r1")
+    await app.deliver("r1")
 
     assert isinstance(first, Change)
     assert again == Change(again.head, again.events, (), "r1", signal=True)  # type: ignore[union-attr]
-    assert await process.operations.accept(ADDRESS, accepted) == Unchanged("r1")
-    assert len(process.agent.turns) == 1
+    assert await app.operations.accept(ADDRESS, accepted) == Unchanged("r1")
+    assert len(app.agent.turns) == 1
 
 
 @pytest.mark.behaviour("service.reset")
-async def test_a_reset_empties_the_document_and_what_began_before_it_leaves_nothing(processes: Processes) -> None:
+async def test_a_reset_empties_the_document_and_what_began_before_it_leaves_nothing(two: Two) -> None:
     """Delivered again it empties nothing that came behind it."""
-    caller, durable = processes
-    run = await caller.start(call("before"))
-    await caller.runs.wait(run, caller.engine, 5.0)
+    caller, durable = two
+    await caller.answered("before")
     decided = await caller.log.execute(ADDRESS, ResetThread(1.0))
-    after = await caller.start(call("after"))
-    await caller.runs.wait(after, caller.engine, 5.0)
+    await caller.answered("after")
 
-    watched = await durable.operations.reset(ADDRESS, None, decided.head.reset_at)
+    for _ in range(2):
+        await durable.operate({"position": decided.head.reset_at}, "reset")
 
-    durable.engine.documents["t1"] = "{}"
-    assert [message.text for message in history_messages(watched.snapshot.conversation)] == ["after", "echo: after"]
+    assert output(durable) == ["after", "echo: after"]
     assert caller.agent.turns[-1] == ["after"]
 
 
 @pytest.mark.behaviour("service.reset")
-async def test_a_reset_begins_anew_with_a_document_that_is_ahead_of_its_log(process: Process) -> None:
+async def test_a_reset_begins_anew_with_a_document_that_is_ahead_of_its_log(app: AppProcess) -> None:
     """One of the two was restored: what the document held does not come back once the log has its position."""
     ahead = read(None)
-    process.engine.documents["t1"] = write(with_log_mark(ahead, LogMark(epoch=0, position=9, since=9)))
-    await process.threads.reset(Address.of(AGENT, "t1"), process.engine)
+    app.cluster.engine.documents[INSTANCE] = write(with_log_mark(ahead, LogMark(epoch=0, position=9, since=9)))
+    await app.threads.reset(ADDRESS, app.engine)
 
-    watched = await process.operations.reset(ADDRESS, process.engine.documents["t1"], 1)
+    watched = await app.operations.reset(ADDRESS, document(app), 1)
 
     assert watched.snapshot.document(watched.head.epoch) == with_log_mark(
         reset(ahead, "reset-1"), LogMark(epoch=0, position=1, since=1)
@@ -252,42 +205,42 @@ async def test_a_reset_begins_anew_with_a_document_that_is_ahead_of_its_log(proc
 
 
 @pytest.mark.behaviour("service.thread-operations")
-async def test_a_document_that_was_handed_out_too_early_is_asked_for_again(processes: Processes) -> None:
-    """A newer one was stored, and the log trimmed behind it."""
-    caller, durable = processes
-    run = await caller.start(call("one"))
-    await caller.runs.wait(run, caller.engine, 5.0)
+@pytest.mark.behaviour("service.conversations")
+async def test_a_document_that_was_handed_out_too_early_is_asked_for_again(two: Two) -> None:
+    """A newer one was stored, and the log trimmed behind it. What a process remembers from before is read again."""
+    caller, durable = two
+    await durable.deliver((await caller.answered("one")).run_id)
+    old = document(durable)
+    run = await durable.answered("two")
     await durable.deliver(run.run_id)
-    old = durable.engine.documents["t1"]
-    run = await caller.start(call("two"))
-    await caller.runs.wait(run, caller.engine, 5.0)
-    await durable.deliver(run.run_id)
-    await durable.log.execute(ADDRESS, TrimThread(1.0, 6))
+    trimmed = (await durable.log.execute(ADDRESS, TrimThread(1.0, 6))).head.trimmed
+    await durable.store.trim(ADDRESS, trimmed, 0)
 
     with pytest.raises(OutdatedDocumentError):
         await durable.operations.run(ADDRESS, old, run.run_id)
+    await caller.answered("three")
+    assert caller.agent.turns[-1] == ["one", "echo: one", "two", "echo: two", "three"]
 
 
 @pytest.mark.behaviour("service.thread-operations")
-async def test_a_run_that_no_longer_fits_into_the_operation_is_left_to_the_next_one(process: Process) -> None:
-    run = await process.start(call(waits=False))
+async def test_a_run_that_no_longer_fits_into_the_operation_is_left_to_the_next_one(app: AppProcess) -> None:
+    run = await app.start(call(waits=False))
 
-    watched = await process.operations.run(ADDRESS, None, run.run_id, most_seconds=0.05)
+    watched = await app.operations.run(ADDRESS, None, run.run_id, most_seconds=0.05)
 
     assert isinstance(watched, GoOn)
-    assert await process.kinds() == ["accepted"]
+    assert await app.kinds() == ["accepted"]
 
 
 @pytest.mark.behaviour("service.thread-operations")
-async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(processes: Processes) -> None:
+async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(two: Two) -> None:
     """By another execution: what it was handed belongs to the life before."""
-    caller, durable = processes
+    caller, durable = two
     caller.agent.gate.clear()
     run = await caller.start(call())
     delivery = asyncio.ensure_future(durable.deliver(run.run_id))
-    await until_looked(durable)
-    await caller.log.execute(ADDRESS, DeleteThread(1.0))
-    await caller.log.execute(ADDRESS, FinishDelete(2.0, {}))
+    await asyncio.sleep(0.1)
+    await deleted(caller)
     caller.agent.gate.set()
 
     with pytest.raises(OutdatedDocumentError):
@@ -295,42 +248,76 @@ async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(proc
 
 
 @pytest.mark.behaviour("hosting.refuses-while-blocked")
-async def test_a_process_that_can_take_no_run_leaves_it_until_it_can() -> None:
+async def test_a_process_that_can_take_no_run_leaves_it_until_it_can(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its entity looks again and again, and claims nothing meanwhile, so that another process may."""
     asked: list[bool] = []
 
-    def takes_runs() -> bool:
+    def takes_runs(loop: AgentsHere) -> bool:
         asked.append(len(asked) >= 3)
         return asked[-1]
 
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"takes_runs": takes_runs})
-    run = await process.start(call(waits=False))
-    kinds = await process.kinds()
-    await process.deliver(run.run_id)
-    process.loop.close()
+    monkeypatch.setattr(AgentsHere, "takes_runs", takes_runs)
+    app = cluster.process()
+    run = await app.start(call(waits=False))
+    kinds = await app.kinds()
+    await app.deliver(run.run_id)
 
     assert (kinds, asked[:4]) == (["accepted"], [False, False, False, True])
-    assert await process.kinds() == ["accepted", "claimed", "completed"]
+    assert await app.kinds() == ["accepted", "claimed", "completed"]
 
 
 @pytest.mark.behaviour("service.thread-operations")
-@pytest.mark.parametrize("claims_slowly", [False, True])
-async def test_two_workers_with_one_operation_ask_the_agent_once(processes: Processes, *, claims_slowly: bool) -> None:
+@pytest.mark.parametrize("seconds", [0.0, 0.1], ids=["before the claim", "behind it"])
+async def test_two_workers_with_one_operation_ask_the_agent_once(two: Two, seconds: float) -> None:
     """For a while both of an instance's workers may have the entity: the second waits for the run of the first."""
-    caller, durable = processes
+    caller, durable = two
     run = await caller.start(call(waits=False))
     durable.agent.gate.clear()
     first = asyncio.ensure_future(durable.operations.run(ADDRESS, None, run.run_id))
-    if claims_slowly:
-        while "claimed" not in await durable.kinds():  # noqa: ASYNC110 - nothing says so
-            await asyncio.sleep(0)
-    else:
-        await until_asked(durable)
+    await asyncio.sleep(seconds)
     second = asyncio.ensure_future(durable.operations.run(ADDRESS, None, run.run_id))
-    await until_looked(durable)
+    await asyncio.sleep(0.1)
     durable.agent.gate.set()
     outcomes = [await first, await second]
 
-    assert [[end.kind for end in outcome.ended] for outcome in outcomes] == [["completed"]] * 2
+    for outcome in outcomes:
+        assert isinstance(outcome, Store)
+        assert [end.kind for end in outcome.ended] == ["completed"]
     assert await durable.kinds() == ["accepted", "claimed", "completed"]
     assert len(durable.agent.turns) == 1
+
+
+@pytest.mark.behaviour("service.conversations")
+async def test_a_process_that_is_behind_reads_the_log_and_not_the_document(two: Two) -> None:
+    """But for a thread that was deleted meanwhile and begun anew: there the document counts."""
+    one, other = two
+    for app in two:
+        await app.answered("old")
+    documents, engine = Conversations(one.log), one.cluster.engine
+    first = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
+    await other.answered("more")
+    before = engine.reads
+    second = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
+    reads = engine.reads - before
+    await deleted(other)
+    await other.start(call("new", waits=False))
+    third = await documents.at(ADDRESS, await one.log.head(ADDRESS), one.engine)
+
+    assert [len(view.conversation.data.conversation_history.stored) for view in (first, second, third)] == [4, 6, 0]
+    assert (reads, engine.reads - before) == (0, 1)
+
+
+@pytest.mark.behaviour("service.bounded")
+async def test_a_long_conversation_is_remembered_within_its_bytes_and_cut_seldom(cluster: Cluster) -> None:
+    app = cluster.process(AGENT_RECENT_BYTES="8192")
+    for number in range(60):
+        run = await app.answered(f"m{number}")
+
+    lengths = [len(turn) for turn in app.agent.turns]
+    cuts = sum(later < earlier for earlier, later in pairwise(lengths))
+    assert max(lengths) < 60
+    assert 0 < cuts < 8
+    assert isinstance(run.end, Completed)
+    assert run.end.message_count == 120

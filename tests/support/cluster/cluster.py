@@ -17,18 +17,15 @@ process does by `process.live(work)` ends between any two of its steps: see `Lif
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
-from unittest.mock import patch
 
 import httpx
-from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 
-import hosting.app
-from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.held_run import LEASE_SECONDS
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.services import Services
@@ -42,19 +39,19 @@ from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
 from hosting.feature import Feature
-from hosting.functions.shutdown import Shutdown
 from hosting.names import Address, StoreKey, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import APP_CLOCKS, Clocks, Wait
 from hosting.principal import Caller
+from tests.support.cluster.app import AGENT, ClusterApp, EchoAgent
 from tests.support.cluster.engine import Engine, SdkClient, Signal, instance_of
 from tests.support.cluster.life import Life, Mortal, make_living_task
+from tests.support.cluster.orchestrations import Orchestrations
 from tests.support.cluster.stores import ArmedObjects
 from tests.support.direct import DirectHost
 from tests.support.thread_stores import ArmedStore
 
 HUB = "hub"
-AGENT = "Echo"
 THREAD = "t1"
 ADDRESS = Address.of(AGENT, THREAD)
 INSTANCE = instance_of(*ADDRESS.entity)
@@ -73,64 +70,6 @@ __all__ = [
 
 T = TypeVar("T")
 FeatureT = TypeVar("FeatureT", bound=Feature)
-
-
-class EchoAgent:
-    """Says what it was asked, word by word when streamed; it has answered the `turns` that it was given.
-
-    While its `gate` is closed it thinks. It raises what it `fails` with, one at a time, and `asks` for approval of
-    calls by these ids, once.
-    """
-
-    id = name = AGENT
-    description = None
-
-    def __init__(self) -> None:
-        self.turns: list[list[str]] = []
-        self.gate = asyncio.Event()
-        self.gate.set()
-        self.fails: list[Exception] = []
-        self.asks: list[str] = []
-
-    def run(self, messages: Any = None, *, stream: bool = False, session: Any = None, **options: Any) -> Any:
-        """Answer, at once or in words."""
-        texts = [message.text for message in messages]
-        return self._words(texts) if stream else self._answer(texts)
-
-    async def _answer(self, texts: list[str]) -> AgentResponse[Any]:
-        await self._begin(texts)
-        requested, self.asks = self.asks, []
-        calls = [Content.from_function_call(call_id=name, name="pay", arguments="{}") for name in requested]
-        requests = [Content.from_function_approval_request(str(call.call_id), call) for call in calls]
-        contents = [*calls, *requests] or [Content.from_text(f"echo: {texts[-1]}")]
-        return AgentResponse(messages=[Message("assistant", contents)])
-
-    async def _words(self, texts: list[str]) -> Any:
-        for word in ("echo:", f" {texts[-1]}"):
-            yield AgentResponseUpdate(contents=[Content.from_text(word)], role="assistant")
-            await asyncio.sleep(0.01)
-        await self._begin(texts)
-
-    async def _begin(self, texts: list[str]) -> None:
-        self.turns.append(texts)
-        await self.gate.wait()
-        if self.fails:
-            raise self.fails.pop(0)
-
-
-class AgentsHere(AgentLoop):
-    """Runs agents on the loop of the test: nothing happens beside it, and time stands while an agent works."""
-
-    def submit(self, work: Coroutine[Any, Any, T]) -> Any:
-        """Begin the work."""
-        return asyncio.run_coroutine_threadsafe(work, asyncio.get_running_loop())
-
-
-class Unannounced(Shutdown):
-    """Leaves the signals that end a process to the process of the tests."""
-
-    def _watch(self) -> None:
-        """Watch nothing."""
 
 
 class Cluster:
@@ -181,6 +120,25 @@ class Cluster:
             await process.take(self.engine.signals[0])
             self.engine.signals.pop(0)
 
+    @property
+    def alive(self) -> AppProcess:
+        """The first process that lives."""
+        return next(process for process in self.processes if not process.life.is_over)
+
+    def run_clocks(self) -> None:
+        """Have the orchestrations of features run from now on; else they are only known to the engine."""
+        self.engine.begun = Orchestrations(self).begin
+
+    def again(self) -> Cluster:
+        """Return another cluster, in which everything stands as it stands here now; time is the same."""
+        other = copy.copy(self)
+        other.processes, other.memory = [], SharedMemory()
+        other.clocks = Clocks(other.wall, self.loop.time)
+        lasting = (self.memory.threads, self.archive, self.attachments, self.engine)
+        copied = copy.deepcopy(lasting, {id(self): other})
+        other.memory.threads, other.archive, other.attachments, other.engine = copied
+        return other
+
     async def close(self) -> None:
         """End all processes."""
         for process in self.processes:
@@ -209,22 +167,15 @@ class AppProcess:
         self.following, self.promised, self.purging = services.following, services.promised, services.purging
         self.stores, self.deletion, self.loop = services.stores, services.deletion, services.loop
 
-    def _app(self, settings: Mapping[str, str]) -> hosting.app.AgentFunctionApp:
-        """Assemble the app over these stores, by the cluster's clocks, with its agents on this loop."""
+    def _app(self, settings: Mapping[str, str]) -> ClusterApp:
+        """Assemble the app over these stores, by the cluster's clocks."""
         threads, archive, attachments = (
             Mortal(self.life, each) for each in (self.store, self.archive, self.attachments)
         )
         stores = Stores(HUB, threads, Archive(archive), attachments)
         given = APP_CLOCKS.set(self.cluster.clocks)
         try:
-            with patch.multiple(
-                hosting.app,
-                choose_stores=lambda *_: stores,
-                AgentLoop=AgentsHere,
-                Shutdown=Unannounced,
-                Services=partial(Services, **self.cluster.bounds),
-            ):
-                app = hosting.app.AgentFunctionApp(environ=settings, **self.cluster.options)
+            app = ClusterApp(stores, self.cluster.bounds, environ=settings, **self.cluster.options)
         finally:
             APP_CLOCKS.reset(given)
         app.add_agent(self.agent, **self.cluster.registered)
@@ -257,6 +208,11 @@ class AppProcess:
         """Return the app's feature of that class."""
         return next(each for each in self.app._served.features if isinstance(each, kind))
 
+    def declared(self, kind: type[Any]) -> dict[str, Any]:
+        """Return what features declare of that kind for the durable engine, by name."""
+        durable = [each for feature in self.app._served.features if feature.is_on for each in feature.durable()]
+        return {each.name: each for each in durable if isinstance(each, kind)}
+
     @property
     def caller(self) -> Caller:
         """The app itself, for its own threads."""
@@ -271,9 +227,9 @@ class AppProcess:
         self.life.end()
         self.store.is_away = True
 
-    async def start(self, call: StartRun) -> Run:
-        """Start a run of the agent as a caller asks, and return it."""
-        return (await self.live(self.runs.start(self.agent.name, call, self.caller))).run
+    async def start(self, call: StartRun, caller: Caller | None = None) -> Run:
+        """Start a run of the agent as the app itself asks, or that caller, and return it."""
+        return (await self.live(self.runs.start(self.agent.name, call, caller or self.caller))).run
 
     async def answered(self, message: str = "hi", thread_id: str | None = THREAD, seconds: float = 60.0) -> Run:
         """Start a run, and return it once it has ended or so long has passed."""
@@ -337,7 +293,7 @@ class AppProcess:
             "id": operation_id or new_id(),
         }
         payload = {"self": {"name": signal.entity, "key": signal.key}, "exists": state is not None, "state": state}
-        answer = json.loads(await self.live(self.entity.handle(json.dumps({**payload, "batch": [operation]}))))
+        answer = json.loads(await self.live(self._handle(signal.entity, json.dumps({**payload, "batch": [operation]}))))
         if commit:
             engine.commit(signal.instance_id, answer["entityState"], is_end=not answer["entityExists"])
             for sent in answer.get("signals", ()):
@@ -349,6 +305,12 @@ class AppProcess:
         if result["isError"]:
             return {"refused": output}
         return output if is_signal or output is None else json.loads(output)
+
+    async def _handle(self, entity: str, payload: str) -> str:
+        if entity.lower() == self.address().entity[0].lower():
+            return await self.entity.handle(payload)
+        assert self.host  # its functions are those of features, too
+        return await self.app._served.entities.handle(entity, payload, self.engine)
 
     async def deliver(self, run_id: str, thread_id: str = THREAD, *, commit: bool = True) -> Any:
         """Have a thread's entity finish a run that was accepted."""

@@ -41,7 +41,8 @@ class Engine:
     `changed` when each last did something, `clocks` what sleeps, with its name and input.
 
     It may be away (`is_away`), lose the answers to signals (`loses_answers`), or keep them all waiting (`gate`).
-    `next_documents` are what the next reads see in place of what is stored; `before_purge` is awaited once.
+    `next_documents` are what the next reads see in place of what is stored; `before_purge` is awaited once, and
+    `begun` is told of each clock that was started.
     """
 
     def __init__(self, wall: Clock) -> None:
@@ -60,6 +61,7 @@ class Engine:
         self.outcomes: dict[str, Purge] = {}
         self.next_documents: list[str] = []
         self.before_purge: Callable[[], Awaitable[object]] | None = None
+        self.begun: Callable[[str], object] | None = None
 
     @property
     def sent(self) -> list[tuple[str, Any]]:
@@ -139,6 +141,8 @@ class Engine:
         if instance_id in self.clocks:
             raise EngineUnavailableError("There is such an instance.")
         self.clocks[instance_id] = (name, given)
+        if self.begun is not None:
+            self.begun(instance_id)
 
     async def status(self, instance_id: str) -> OrchestrationStatus | None:
         """Say whether a clock sleeps."""

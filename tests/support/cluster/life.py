@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar
 
+from hosting.invocation import make_task
+
 T = TypeVar("T")
 
 
@@ -35,6 +37,8 @@ class Life:
         self._ends_at, self._is_done, self._ends_at_step = ends_at, is_done, ends_at_step
         self._turn_at, self._meanwhile = turn_at, meanwhile
         self._over: set[asyncio.Future[None]] = set()
+        self._running = asyncio.Event()
+        self._running.set()
 
     def end(self) -> None:
         """Have the process do nothing more."""
@@ -43,12 +47,25 @@ class Life:
             if not over.done():
                 over.set_result(None)
 
+    def freeze(self) -> None:
+        """Have none of its calls made or answered, as in a process that is stopped, until `thaw`."""
+        self._running.clear()
+
+    def thaw(self) -> None:
+        """Go on."""
+        self._running.set()
+
+    def end_at(self, call: int, *, is_done: bool) -> None:
+        """Have it end at that call from now, counted from 1: before it, or after it is done."""
+        self._ends_at, self._is_done = self.calls + call, is_done
+
     def end_after(self, steps: int) -> None:
         """Have it end so many steps from now."""
         self._ends_at_step = self.steps + steps
 
     async def through(self, call: Coroutine[Any, Any, T]) -> T:
         """Make a call, unless the life ends before it."""
+        await self._running.wait()
         self.calls += 1
         if self.calls == self._turn_at and self._meanwhile is not None:
             await self._meanwhile()
@@ -56,6 +73,7 @@ class Life:
             call.close()
             self._die()
         answer = await call
+        await self._running.wait()
         if self.is_over or self.calls == self._ends_at:
             self._die()
         return answer
@@ -100,7 +118,7 @@ def make_living_task(
 ) -> asyncio.Task[Any]:
     """Make the task of a loop: where it begins in the work of a process, its steps are those of that process."""
     life = _LIFE.get() if context is None else context.get(_LIFE)
-    return asyncio.Task(work if life is None else _Steps(life, work), loop=loop, context=context)
+    return make_task(loop, work if life is None else _Steps(life, work), context=context)
 
 
 class _Steps(Coroutine[Any, Any, Any]):
