@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,12 +24,11 @@ from agent_framework import (
 from hosting.core.thread.events import ToolStarted
 from hosting.names import new_id
 from hosting.tools import idempotent
-from tests.support.bench import Bench
-from tests.support.halted_runs import (
+from tests.support.cluster.cluster import Cluster
+from tests.support.killed_runs import (
     AFTER_A_BEGIN,
     AFTER_A_TOOL,
     AFTER_TWO_TOOLS,
-    GUARD_SECONDS,
     counting,
     killed_and_finished,
 )
@@ -172,15 +170,15 @@ async def test_every_call_inside_has_a_key_of_its_own() -> None:
     noted: list[str] = []
     inner = asks_a_helper(noted.append, inner=(("add",), "seven"), outer=(("helper", "helper"), "both"))
     tools = [inner.as_tool(name="middle", arg_name="n")]
-    bench = Bench(Agent(planned_client(noted.append, (("middle",), "all done")), name="Joker", tools=tools))
+    client = planned_client(noted.append, (("middle",), "all done"))
+    app = Cluster(lambda: Agent(client, name="Joker", tools=tools)).process()
 
-    run_id = await asyncio.wait_for(bench.run("go"), GUARD_SECONDS)
-    bench.loop.close()
+    run_id = await app.run("go")
 
     place = f"{run_id}-1.call-0-0/1.call-0"
     keys = {what.rpartition(" ")[2] for what in noted if what.startswith("inner add")}
     assert keys == {f"{place}-0/1.call-0-0", f"{place}-1/1.call-0-0"}
-    started = [step for step in (await bench.find_run(run_id)).steps if isinstance(step, ToolStarted)]
+    started = [step for step in (await app.find_run(run_id)).steps if isinstance(step, ToolStarted)]
     assert Counter(step.name for step in started) == Counter(middle=1, helper=2, add=2)
 
 

@@ -16,7 +16,8 @@ from agent_framework import Agent, InlineSkill, SkillFrontmatter, SkillsProvider
 from hosting.core.thread.run_request import RunRequest
 from hosting.offline.model import OfflineChatClient
 from hosting.tools import current, idempotent
-from tests.support.halted_runs import AFTER_A_BEGIN, AFTER_A_TOOL, Ended, killed_and_finished
+from tests.support.killed_runs import AFTER_A_BEGIN, Ended, killed_and_finished
+from tests.support.made_app import app_of, ask, served
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*experimental")
 
@@ -137,7 +138,9 @@ async def test_a_script_that_blocks_holds_up_no_other_agent(script: str, thread:
     """A synchronous one runs in a thread, as a tool does; an asynchronous one on the agents' loop."""
     counted = Counted()
     provider = counted.in_files(tmp_path) if script == FILE else counted.inline()
+    agent = Agent(OfflineChatClient(), name="Joker", context_providers=[provider])
 
-    ended = await killed(provider, "run_skill_script", call_of(script), appends=AFTER_A_TOOL)
+    async with served(app_of(agent)) as (_, http):
+        await ask(http, f"Call run_skill_script with {json.dumps(call_of(script))}")
 
-    assert (ended.terminal["kind"], counted.threads) == ("completed", [thread])
+    assert counted.threads == [thread]

@@ -12,12 +12,12 @@ from agent_framework import Agent, AgentResponse, MCPStreamableHTTPTool
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure
 from tests.hosting.core.agent.attempts import GUARD_SECONDS, attempt, outcome_of
-from tests.support.bench import CountingAgent, answer
+from tests.support.cluster.cluster import EchoAgent
 from tests.support.planned import planned_client
 from tests.support.tool_server import ToolServer
 
 
-class FirstAway(CountingAgent):
+class FirstAway(EchoAgent):
     """An agent that cannot be opened the first time."""
 
     openings = 0
@@ -66,7 +66,7 @@ def ignore(what: str) -> None:
     """Note nothing."""
 
 
-class Connected(CountingAgent):
+class Connected(EchoAgent):
     """An agent over a connection, which may break and works again once opened; asked to `stay` it does for a while."""
 
     def __init__(self) -> None:
@@ -74,17 +74,15 @@ class Connected(CountingAgent):
         self.noted: list[str] = []
         self.failure: Exception | None = None
         self.staying, self.may_go = threading.Event(), asyncio.Event()
-        self.work = self.use
 
-    async def use(self, text: str) -> AgentResponse[Any]:
-        """Answer over the connection."""
-        if text == "stay":
+    async def _answer(self, texts: list[str]) -> AgentResponse[Any]:
+        if texts[-1] == "stay":
             self.staying.set()
             await self.may_go.wait()
             self.noted.append("stayed")
         elif self.failure is not None:
             raise self.failure
-        return await answer(text)
+        return await super()._answer(texts)
 
     async def __aenter__(self) -> object:
         self.noted.append("opened")

@@ -15,9 +15,8 @@ from opentelemetry.trace import StatusCode
 from hosting import __name__ as HOSTING
 from state import __name__ as STATE
 from tests.support.app.scripted import ScriptedModel, thread_name
-from tests.support.bench import Bench
 from tests.support.carriers import Api
-from tests.support.cluster.cluster import AppProcess
+from tests.support.cluster.cluster import AppProcess, Cluster
 from tests.support.exported_spans import Exported
 
 CANARY = "canary-5d21"
@@ -66,14 +65,14 @@ async def test_a_run_is_a_span_below_its_caller_s_with_the_ids_of_the_run(direct
     }
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("hosting.spans")
 async def test_the_framework_s_spans_of_agent_model_and_tool_stand_below_the_run_s(
     spans: Exported,
 ) -> None:
-    bench = Bench(Agent(TracedClient(), name="Joker", tools=[thread_name]))
+    cluster = Cluster(lambda: Agent(TracedClient(), name="Joker", tools=[thread_name]))
 
-    await bench.run("tool thread_name")
-    bench.loop.close()
+    await cluster.process().run("tool thread_name")
 
     run, agent = await spans.named("run Joker"), await spans.named("invoke_agent Joker")
     tool = await spans.named("execute_tool thread_name")

@@ -15,7 +15,7 @@ from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner
 from tests.hosting.core.agent.attempts import GUARD_SECONDS, attempt
 from tests.support.app.scripted import ScriptedClient
-from tests.support.bench import CountingAgent, answer
+from tests.support.cluster.cluster import EchoAgent
 
 THREADS = 4
 
@@ -60,17 +60,18 @@ def gated(gate: Gate, loop: AgentLoop) -> AgentRunner:
     return AgentRunner(Agent(ScriptedClient(), "Do as told.", name="Joker", tools=[gate.gate]), "Joker", loop)
 
 
-async def look_up(text: str) -> AgentResponse[Any]:
-    """Look a name up as every model client does, and answer."""
-    await asyncio.get_running_loop().getaddrinfo("localhost", 80)
-    return await answer(text)
+class LooksUp(EchoAgent):
+    """Looks a name up as every model client does, and answers."""
+
+    async def _answer(self, texts: list[str]) -> AgentResponse[Any]:
+        await asyncio.get_running_loop().getaddrinfo("localhost", 80)
+        return await super()._answer(texts)
 
 
 @pytest.mark.behaviour("hosting.sync-tools-in-threads")
 async def test_forty_synchronous_tools_at_once_starve_nobody(loop: AgentLoop, gate: Gate) -> None:
     """While some of them hold every tool thread, another agent looks its model's name up and answers."""
-    runner, other = gated(gate, loop), CountingAgent()
-    other.work = look_up
+    runner, other = gated(gate, loop), LooksUp()
 
     runs = [asyncio.create_task(runner.run(attempt("tool gate", run_id=f"r-{n}"), 60)) for n in range(40)]
     assert await asyncio.to_thread(gate.wait_for, THREADS)

@@ -12,8 +12,8 @@ from hosting.errors import ConfigurationError, UnsupportedContentError
 from hosting.offline.model import OfflineChatClient
 from hosting.settings import read_settings
 from tests.hosting.core.request.bad_contents import PICTURE, picture
-from tests.support.bench import CountingAgent
 from tests.support.carriers import Api
+from tests.support.cluster.cluster import EchoAgent
 
 REFERENCE = {"$type": "uri", "uri": "https://example.com/a.png", "mediaType": "image/png"}
 TEXT = {"$type": "text", "text": "and this?"}
@@ -104,10 +104,10 @@ def test_what_is_not_declared_is_refused_before_the_run(setting: str, content: d
 
 @pytest.mark.parametrize(("names", "wrong"), [("image/*", "image/*"), (["image/*", "pictures"], "pictures")])
 def test_a_declaration_that_is_none_is_refused_at_start_up(names: Any, wrong: str) -> None:
-    agent: Any = CountingAgent()
+    agent: Any = EchoAgent()
     agent.MODEL_INPUTS = names
 
     with pytest.raises(ConfigurationError) as refused:
         AgentFunctionApp(agents=[agent], environ={"AGENT_LOG": "memory"})
 
-    assert refused.value.detail.startswith(f"MODEL_INPUTS of CountingAgent has {wrong!r}. List media types such as")
+    assert refused.value.detail.startswith(f"MODEL_INPUTS of EchoAgent has {wrong!r}. List media types such as")
