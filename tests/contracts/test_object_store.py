@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import random
+import sqlite3
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from hosting.core.stores.archive import Volume
 from hosting.core.stores.blobs import BlobObjects, blob_account
+from hosting.core.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
+from hosting.core.stores.sqlite_writer import StoreFile
 from hosting.core.thread_log import epoch_store_key, store_key
-from hosting.errors import AttachmentsUnavailableError
+from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.ports import ObjectStore
 from tests.contracts.objects import BEGIN_ALIKE, EPOCHS, FACTORIES, STORES, UNAVAILABLE, OpenObjects
+from tests.support.archives import sqlite_archive
+from tests.support.canary import holds
 
 PLACE = StoreKey("joker", "thread")
 ELSEWHERE = StoreKey("joker", "thread-2")
@@ -142,3 +151,59 @@ async def test_an_account_that_does_not_answer_is_said_to_be_away() -> None:
     with pytest.raises(AttachmentsUnavailableError):
         await store.names(PLACE)
     await store.close()
+
+
+PLACE, KEPT = StoreKey("joker", "thread"), StoreKey("joker", "kept")
+VOLUME = Volume(PLACE, 0)
+
+
+@pytest.mark.behaviour("archive.erases")
+@pytest.mark.behaviour("erasure.nothing-is-left")
+async def test_what_was_erased_is_in_no_file(tmp_path: Path, seed: int) -> None:
+    """One thread after another, among others with objects of any size, some put twice; a reader has the file open."""
+    seeded, file = random.Random(seed), tmp_path / "objects.sqlite"
+    store = SqliteObjects(StoreFile(ATTACHMENTS, file, AttachmentsUnavailableError))
+    places = [StoreKey("joker", f"thread-{n}") for n in range(8)]
+    for number in range(200):
+        place = seeded.choice(places)
+        words = f"{number} canary of {place.name} ".encode() * seeded.choice([1, 4, 20, 60, 200, 2000])
+        await store.put(place, {f"{seeded.randint(1, number + 1)}": words})
+
+    with contextlib.closing(sqlite3.connect(file)) as reader:
+        reader.execute("SELECT count(*) FROM object").fetchone()
+        for place in seeded.sample(places, k=7):
+            canary = f"canary of {place.name} ".encode()
+            assert holds(tmp_path, canary)
+            await store.erase(place)
+            assert not holds(tmp_path, canary)
+    await store.close()
+
+
+async def test_the_space_of_what_was_erased_is_given_back(tmp_path: Path) -> None:
+    """Once the file has grown by what that is worth; what is there stays."""
+    path = tmp_path / "objects.sqlite"
+    store = SqliteObjects(StoreFile(ATTACHMENTS, path, AttachmentsUnavailableError, reclaimed_bytes=100_000))
+    await store.put(KEPT, {"one": b"kept"})
+    for _ in range(12):
+        await store.put(PLACE, {"one": b"x" * 50_000})
+        await store.erase(PLACE)
+
+    assert await store.read(KEPT, ["one"]) == {"one": b"kept"}
+    await store.close()
+    assert path.stat().st_size < 400_000
+
+
+@pytest.mark.behaviour("archive.unavailable")
+async def test_a_file_that_cannot_be_opened_is_reported_and_tried_again(tmp_path: Path) -> None:
+    path = tmp_path / "kept" / "archive.sqlite"
+    path.parent.write_text("not a folder")
+    archive = sqlite_archive(path)
+
+    for call in (archive.put(VOLUME, 1, ["{}"]), archive.read(VOLUME, 1, 1), archive.erase(PLACE)):
+        with pytest.raises(ArchiveUnavailableError):
+            await call
+
+    path.parent.unlink()
+    await archive.put(VOLUME, 1, ["{}"])
+    assert await archive.read(VOLUME, 1, 1) == ["{}"]
+    await archive.close()

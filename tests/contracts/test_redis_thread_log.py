@@ -89,16 +89,6 @@ async def test_an_append_is_one_command_to_the_server(store: RedisThreadStore, s
     }
 
 
-async def test_a_server_that_forgot_the_scripts_is_given_them_again(store: RedisThreadStore, server: Any) -> None:
-    """As after a restart, or at a replica that took over."""
-    head = await write(store, None, b"one")
-    await server.script_flush()
-
-    head = await write(store, head, b"two")
-
-    assert await whole(store) == (head, [(1, b"one"), (2, b"two")], [])
-
-
 async def test_all_keys_of_a_step_are_in_one_slot_of_a_cluster(own_server: Callable[..., RedisServer]) -> None:
     """A server of a cluster refuses a script whose keys are not, or that touches one that it did not name."""
     node = own_server("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
@@ -262,22 +252,6 @@ async def test_those_who_watch_one_thread_share_a_connection_and_too_many_thread
     await write(store, None, b"one")
     assert await asyncio.wait_for(asyncio.gather(*watching), GUARD_SECONDS) == [True] * 19
     assert not await store.watch(ELSEWHERE, 0, 0.01)
-    await store.close()
-
-
-@pytest.mark.behaviour("log.watch")
-async def test_a_watch_of_a_server_that_ends_is_told(own_server: Callable[..., RedisServer]) -> None:
-    """It is neither left waiting nor told that there is nothing."""
-    server = own_server()
-    store = RedisThreadStore(server.url, "hub")
-    watching = asyncio.ensure_future(store.watch(ADDRESS, 0, NOBODY_CAME))
-    async with Redis.from_url(server.url) as client:
-        await until(lambda: client.info("clients"), lambda info: info["blocked_clients"] == 1)
-
-    server.kill()
-
-    with pytest.raises(LogUnavailableError):
-        await asyncio.wait_for(watching, GUARD_SECONDS)
     await store.close()
 
 
