@@ -13,7 +13,7 @@ import pytest
 
 from hosting.core.stores.archive import Archive, Lent, Loan, Volume
 from hosting.core.stores.blobs import PATIENCE_SECONDS, BlobObjects
-from hosting.core.stores.cosmos import CosmosObjects, cosmos_account
+from hosting.core.stores.cosmos import cosmos_account
 from hosting.core.stores.memory import MemoryObjects
 from hosting.errors import ArchiveIncompleteError, ArchiveUnavailableError, AttachmentsUnavailableError
 from hosting.names import Address, StoreKey
@@ -320,18 +320,6 @@ async def test_an_account_that_goes_away_is_reported(npm_packages: Path) -> None
         with pytest.raises(AttachmentsUnavailableError) as refused:
             await ask
         assert "127.0.0.1" not in refused.value.detail
-    await archive.close()
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("archive.unavailable")
-async def test_a_database_that_is_not_there_is_reported(cosmos_server: CosmosServer) -> None:
-    """An identity that may read and write items may make no database, so neither do we."""
-    account = cosmos_account("AGENT_COSMOS", cosmos_server.connection_string, {})
-    archive = Archive(CosmosObjects(account, "absent", ArchiveUnavailableError))
-
-    with pytest.raises(ArchiveUnavailableError):
-        await archive.put(VOLUME, 1, ["{}"])
     await archive.close()
 
 

@@ -97,7 +97,7 @@ def service() -> Iterator[VectorService]:
 
 def opened(service: VectorService, hub: str = "hub") -> AzureSearchChunkIndex:
     """Return the index as an app of that hub has it."""
-    return AzureSearchChunkIndex(search_service("TEST", service.address, {}), hub, patience_seconds=5.0)
+    return AzureSearchChunkIndex(search_service("TEST", service.address, {}), hub, patience_seconds=1.0)
 
 
 @pytest.mark.slow

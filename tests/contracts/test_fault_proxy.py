@@ -235,26 +235,6 @@ def test_a_page_is_cut_short_or_empty_and_the_rest_is_behind_its_continuation(
 
 
 PARTS = {f"part{n}": b"x" * 60_000 for n in range(18)}
-TOO_LARGE = {
-    "EntityTooLarge": row("x", **PARTS),
-    "PropertyValueTooLarge": row("x", text="ä" * 32_769),
-    "TooManyProperties": row("x", **{f"n{n}": n for n in range(253)}),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.table-limits")
-@pytest.mark.parametrize("code", TOO_LARGE)
-@pytest.mark.parametrize("way", ["alone", "in a batch"])
-def test_an_entity_above_the_limits_of_azure_is_refused(table: TableClient, code: str, way: str) -> None:
-    """Alone with 400, in a batch in the part of its change; a value that is too large by Azurite itself."""
-    changes = [("create", row("a")), ("upsert", TOO_LARGE[code])]
-    with pytest.raises(HttpResponseError) as raised:
-        _ = table.create_entity(TOO_LARGE[code]) if way == "alone" else table.submit_transaction(changes)
-
-    assert (raised.value.status_code, code in str(raised.value)) == (400, True)
-    assert getattr(raised.value, "index", 1) == 1
-    assert rows_of(table) == []
 
 
 @pytest.mark.slow

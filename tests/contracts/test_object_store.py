@@ -11,16 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from hosting.core.stores.archive import Volume
 from hosting.core.stores.blobs import BlobObjects, blob_account
 from hosting.core.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
 from hosting.core.stores.sqlite_writer import StoreFile
 from hosting.core.thread_log import epoch_store_key, store_key
-from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
+from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.ports import ObjectStore
 from tests.contracts.objects import BEGIN_ALIKE, EPOCHS, FACTORIES, STORES, UNAVAILABLE, OpenObjects
-from tests.support.archives import sqlite_archive
 from tests.support.canary import holds
 
 PLACE = StoreKey("joker", "thread")
@@ -154,7 +152,6 @@ async def test_an_account_that_does_not_answer_is_said_to_be_away() -> None:
 
 
 PLACE, KEPT = StoreKey("joker", "thread"), StoreKey("joker", "kept")
-VOLUME = Volume(PLACE, 0)
 
 
 @pytest.mark.behaviour("archive.erases")
@@ -177,33 +174,3 @@ async def test_what_was_erased_is_in_no_file(tmp_path: Path, seed: int) -> None:
             await store.erase(place)
             assert not holds(tmp_path, canary)
     await store.close()
-
-
-async def test_the_space_of_what_was_erased_is_given_back(tmp_path: Path) -> None:
-    """Once the file has grown by what that is worth; what is there stays."""
-    path = tmp_path / "objects.sqlite"
-    store = SqliteObjects(StoreFile(ATTACHMENTS, path, AttachmentsUnavailableError, reclaimed_bytes=100_000))
-    await store.put(KEPT, {"one": b"kept"})
-    for _ in range(12):
-        await store.put(PLACE, {"one": b"x" * 50_000})
-        await store.erase(PLACE)
-
-    assert await store.read(KEPT, ["one"]) == {"one": b"kept"}
-    await store.close()
-    assert path.stat().st_size < 400_000
-
-
-@pytest.mark.behaviour("archive.unavailable")
-async def test_a_file_that_cannot_be_opened_is_reported_and_tried_again(tmp_path: Path) -> None:
-    path = tmp_path / "kept" / "archive.sqlite"
-    path.parent.write_text("not a folder")
-    archive = sqlite_archive(path)
-
-    for call in (archive.put(VOLUME, 1, ["{}"]), archive.read(VOLUME, 1, 1), archive.erase(PLACE)):
-        with pytest.raises(ArchiveUnavailableError):
-            await call
-
-    path.parent.unlink()
-    await archive.put(VOLUME, 1, ["{}"])
-    assert await archive.read(VOLUME, 1, 1) == ["{}"]
-    await archive.close()

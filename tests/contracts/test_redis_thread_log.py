@@ -12,7 +12,6 @@ from redis.asyncio import Redis
 
 from hosting.core.stores.contract import MOST_EVENTS, Appended, Conflict, Row, Unknown
 from hosting.core.stores.redis import RedisThreadStore
-from hosting.errors import LogUnavailableError
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
 from tests.support.redis_faults import RedisFaultProxy
 from tests.support.redis_server import RedisServer, find_server, free_port
@@ -207,32 +206,6 @@ async def test_a_server_that_takes_no_writes_leaves_an_append_unknown_and_says_w
     assert [cause in record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [True]
     assert await whole(store, ["run-1"]) == (head, [] if "maxmemory" in refuse else [(1, b"one")], [None])
     assert isinstance(await store.append(ADDRESS, head, append), Appended)
-
-
-@pytest.mark.behaviour("log.away")
-@pytest.mark.parametrize("answer", [b"-LOADING Redis is loading the dataset in memory\r\n", b""])
-async def test_a_server_that_does_not_answer_yet_is_away(answer: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    """Within the store's patience; and the log says it once, whatever is asked."""
-
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while requested := await reader.read(1 << 16):
-            writer.write(answer * requested.count(b"*"))
-        writer.close()
-
-    speaking = await asyncio.start_server(speak, "127.0.0.1", 0)
-    url = f"redis://user:password@127.0.0.1:{speaking.sockets[0].getsockname()[1]}/0"
-    store = RedisThreadStore(url, "hub", patience_seconds=0.1)
-
-    assert await store.append(ADDRESS, None, behind(None, b"one")) == Unknown()
-    for ask in (store.head(ADDRESS), store.watch(ADDRESS, 0, 0.01)):
-        with pytest.raises(LogUnavailableError):
-            await ask
-
-    shown = url.replace("user:password@", "")
-    [text] = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert text.startswith(f"The threads' log in {shown} cannot be used: ")
-    await store.close()
-    speaking.close()
 
 
 @pytest.mark.behaviour("log.watch")

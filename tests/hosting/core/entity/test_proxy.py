@@ -92,23 +92,6 @@ def test_earlier_messages_are_checked_as_the_last_one_is(earlier: Any, says: str
     assert says in refused.value.detail
 
 
-@pytest.mark.behaviour("orchestrations.run-id")
-def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
-    """The same code makes the same ids, whatever else the process does."""
-    agent, orchestration = noting_agent()
-    session = agent.create_session()
-    agent.run("one", session=session)
-    agent.run("two", session=session)
-    agent.run("three")
-
-    assert [(noted.call.thread_id, noted.call.run_id) for noted in orchestration.calls] == [
-        ("id-1", "id-2"),
-        ("id-1", "id-3"),
-        ("id-4", "id-5"),
-    ]
-    assert orchestration.calls[0].fields == {"message": "one", "correlationId": "id-2", "orchestrationId": "o-1"}
-
-
 @pytest.mark.behaviour("orchestrations.refused-at-the-call")
 @pytest.mark.parametrize(
     ("given", "says"),

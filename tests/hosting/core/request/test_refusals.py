@@ -74,7 +74,7 @@ async def test_a_run_is_found_under_its_own_ids_only(direct: Api) -> None:
 
 
 ADDRESS = "http://192.0.2.1:9/x"
-MANY = 1_000
+MANY = 300
 AT_ONCE = 100
 
 
@@ -95,24 +95,6 @@ async def test_no_value_of_a_request_becomes_a_header_of_its_answer(direct: Api)
 
         assert all("set-cookie" not in answer.headers for answer in answers)
         assert not any(set("\r\n") & set(value) for answer in answers for value in answer.headers.values())
-
-
-@pytest.mark.behaviour("http.bounded-parsing")
-async def test_a_refusal_does_not_repeat_what_is_long(direct: Api) -> None:
-    long = "x" * 500_000
-    for fields in (
-        {long: 1},
-        {"thread_id": long},
-        {"role": long},
-        {"wait_for_response": long},
-        {"contents": [{"$type": long}]},
-        {"contents": [{"$type": "text", long: 1}]},
-        {"response_format": {"$ref": "x" * 30_000}},
-        {"response_format": {"type": "x" * 30_000}},
-    ):
-        answer = await direct.http.post(RUN, json={"message": "hi", **fields})
-
-        assert (answer.status_code, len(answer.content) < 2_000) == (400, True)
 
 
 @pytest.mark.slow
@@ -140,7 +122,7 @@ async def test_bodies_that_do_not_come_hold_up_nobody(socket: Api) -> None:
 
 @pytest.mark.slow
 @pytest.mark.behaviour("http.many-threads")
-async def test_a_thousand_threads_created_at_once_are_a_thousand_threads(socket: Api) -> None:
+async def test_three_hundred_threads_created_at_once_are_three_hundred_threads(socket: Api) -> None:
     """A hundred requests at a time, each with its answer; all of them are listed."""
     gate = asyncio.Semaphore(AT_ONCE)
 

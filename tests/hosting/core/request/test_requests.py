@@ -1,6 +1,5 @@
 """How long a caller waits, and what makes two requests the same."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -15,7 +14,6 @@ from hosting.ports import Wait
 from hosting.settings import read_settings
 from tests.hosting.core.request.bad_contents import PICTURE, picture
 from tests.support.app.scripted import scripted_agent
-from tests.support.carriers import GUARD_SECONDS
 from tests.support.cluster.cluster import AppProcess, Cluster
 from tests.support.obedient import obedient
 
@@ -241,24 +239,6 @@ async def test_what_is_not_served_is_refused_by_a_sentence_and_runs_nothing(
 
     assert says in result["refused"]
     assert app.entries() == []
-
-
-@pytest.mark.moved_time
-@pytest.mark.behaviour("http.bounded-parsing")
-@pytest.mark.parametrize("signal", [True, False], ids=["signalled", "called"])
-async def test_a_data_uri_of_slashes_at_the_entitys_door_is_refused_at_its_first_delivery(
-    app: AppProcess, signal: bool
-) -> None:
-    """A turn of another engine that took minutes would be delivered again at each start; nothing is stored."""
-    content = {"$type": "data", "uri": f"data:{'/' * 16_000}"}
-
-    refused = await asyncio.wait_for(
-        app.operate({**PEERS, "message": "see", "contents": [content]}, is_signal=signal), GUARD_SECONDS
-    )
-    answered = await app.operate({**PEERS, "message": "hi"}, is_signal=False)
-
-    assert "contents[0].uri must look like data:image/png;base64" in refused["refused"]
-    assert answered["response"] == "echo: hi"
 
 
 @pytest.mark.moved_time
