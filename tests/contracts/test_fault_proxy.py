@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
 import pytest
-from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, HttpResponseError, ServiceResponseError
 from azure.data.tables import TableClient, TableServiceClient, TableTransactionError
 from azure.storage.blob import BlobServiceClient, ContainerClient
@@ -21,22 +21,17 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from tests.support.azurite import Azurite
+from tests.support.azurite import NAME, Azurite
 from tests.support.fault_proxy import FaultProxy
 from tests.support.redis_faults import RedisFaultProxy
 from tests.support.redis_server import RedisServer
+from tests.support.storage_calls import parse_call
 
 GUARD_SECONDS = 5.0
 LARGE = bytes(range(256)) * 16_384
 HEAD = b"POST /d/c HTTP/1.1\r\nHost: d\r\n"
 OK = b"HTTP/1.1 200 OK\r\nX-odd:  a \r\n"
 CONVERSATIONS: dict[str, list[bytes]] = {
-    "two on one connection": [
-        HEAD + b"Content-Length: 3\r\n\r\nabc",
-        OK + b"Content-Length: 2\r\n\r\nde",
-        b"GET /d/c HTTP/1.1\r\n\r\n",
-        OK + b"Content-Length: 0\r\n\r\n",
-    ],
     "large both ways": [
         HEAD + f"Content-Length: {len(LARGE)}\r\n\r\n".encode() + LARGE,
         OK + f"Content-Length: {len(LARGE)}\r\n\r\n".encode() + LARGE,
@@ -51,7 +46,6 @@ CONVERSATIONS: dict[str, list[bytes]] = {
         b"abc",
         b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n",
     ],
-    "a length without a body": [b"HEAD /d/c HTTP/1.1\r\n\r\n", OK + b"Content-Length: 9\r\n\r\n"],
     "ended by closing": [b"GET /d/c HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\nto the end"],
 }
 
@@ -225,26 +219,6 @@ def received(case: Case) -> str | None:
 
 @pytest.mark.slow
 @pytest.mark.behaviour("storage.faults")
-def test_a_fault_fires_as_often_as_it_was_told_and_behind_those_that_it_lets_pass(
-    proxy: FaultProxy, shop: Shop
-) -> None:
-    """Until it is taken back, where it was told to fire for ever."""
-    ever = proxy.set("busy", kind="list", times=math.inf)
-    fault = proxy.set("busy", kind="write", times=2, skip=1)
-    for name in "abcd":
-        with suppress(HttpResponseError):
-            shop.put(name)
-
-    assert fault.fired == 2
-    for _ in range(2):
-        with pytest.raises(HttpResponseError):
-            shop.names()
-    ever.clear()
-    assert (shop.names(), ever.fired) == ([["a", "d"]], 2)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
 @pytest.mark.parametrize(
     ("entries", "pages"), [(2, [["a", "b"], ["c", "d"], ["e"]]), (0, [[], [], ["a", "b", "c", "d", "e"]])]
 )
@@ -260,46 +234,7 @@ def test_a_page_is_cut_short_or_empty_and_the_rest_is_behind_its_continuation(
     assert fault.fired == 2
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.faults")
-def test_a_refused_part_is_told_as_azurite_tells_a_real_one(proxy: FaultProxy, table: TableClient) -> None:
-    """The same error from the same client, but for its ids."""
-    table.create_entity(row("b"))
-    stale = {"etag": 'W/"old"', "match_condition": MatchConditions.IfNotModified, "mode": "replace"}
-    seen = []
-    for change in (("create", row("b")), ("update", row("b"), stale)):
-        for is_made_up in (False, True):
-            if is_made_up:
-                proxy.set("part refused", index=1, status=409 if change[0] == "create" else 412)
-            with pytest.raises(TableTransactionError) as raised:
-                table.submit_transaction([("create", row("a")), change])  # type: ignore[list-item]
-            seen.append((raised.value.index, raised.value.status_code, raised.value.error_code, type(raised.value)))
-
-    assert seen[0::2] == seen[1::2]
-    assert len(set(seen)) == 2
-
-
 PARTS = {f"part{n}": b"x" * 60_000 for n in range(18)}
-TOO_LARGE = {
-    "EntityTooLarge": row("x", **PARTS),
-    "PropertyValueTooLarge": row("x", text="ä" * 32_769),
-    "TooManyProperties": row("x", **{f"n{n}": n for n in range(253)}),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("storage.table-limits")
-@pytest.mark.parametrize("code", TOO_LARGE)
-@pytest.mark.parametrize("way", ["alone", "in a batch"])
-def test_an_entity_above_the_limits_of_azure_is_refused(table: TableClient, code: str, way: str) -> None:
-    """Alone with 400, in a batch in the part of its change; a value that is too large by Azurite itself."""
-    changes = [("create", row("a")), ("upsert", TOO_LARGE[code])]
-    with pytest.raises(HttpResponseError) as raised:
-        _ = table.create_entity(TOO_LARGE[code]) if way == "alone" else table.submit_transaction(changes)
-
-    assert (raised.value.status_code, code in str(raised.value)) == (400, True)
-    assert getattr(raised.value, "index", 1) == 1
-    assert rows_of(table) == []
 
 
 @pytest.mark.slow
@@ -361,3 +296,56 @@ def test_a_command_whose_connection_breaks_was_done_or_not(
             redis.set("mine", 1)
 
         assert redis.get("mine") == was_done
+
+
+REQUESTS = {
+    "GET /d/agenthub-control-00/messages?numofmessages=32": ("queue", "agenthub-control-00", "read"),
+    "POST /d/agenthub-control-01/messages": ("queue", "agenthub-control-01", "write"),
+    "GET /d/runs?restype=container&comp=list&prefix=a": ("blob", "runs", "list"),
+    "PUT /d/runs/run/a%2Fmessages?comp=appendblock": ("blob", "runs", "write"),
+    "DELETE /d/runs/run/a": ("blob", "runs", "delete"),
+    "POST /d/runs?restype=container&comp=batch": ("blob", "runs", "write"),
+    "POST /d/$batch": ("table", "$batch", "write"),
+    "GET /d/Instances()?$filter=RowKey%20eq%20%27a%27": ("table", "Instances", "list"),
+    "GET /d/Instances(PartitionKey='a()',RowKey='')": ("table", "Instances", "read"),
+    "POST /d/Instances": ("table", "Instances", "write"),
+    "DELETE /d/Tables('Instances')": ("table", "Tables", "delete"),
+}
+
+
+@pytest.mark.behaviour("storage.calls-counted")
+@pytest.mark.parametrize("request_line", REQUESTS)
+def test_a_call_is_told_by_its_address(request_line: str) -> None:
+    call = parse_call(*request_line.split(" "))
+
+    assert (call.service, call.container, call.kind) == REQUESTS[request_line]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("storage.calls-counted")
+def test_real_clients_are_counted_by_the_emulators_log(azurite: Azurite) -> None:
+    """Every answered call is there, by its service; that somebody looked is not."""
+    name = f"test{uuid.uuid4().hex}"
+    blobs = BlobServiceClient.from_connection_string(azurite.connection_string)
+    tables = TableServiceClient.from_connection_string(azurite.connection_string)
+    position = azurite.position()
+    container = blobs.create_container(name)
+    for blob in ("a", "messages"):
+        container.upload_blob(f"run/{blob}", b"x")
+    container.delete_blob("run/a")
+    rows = tables.create_table(name)
+    rows.submit_transaction([("create", {"PartitionKey": "p", "RowKey": str(n)}) for n in range(3)])
+    rows.get_entity("p", "1")
+    list(rows.query_entities("PartitionKey eq 'p'", results_per_page=2))
+    httpx.get(f"{azurite.origins['Queue']}/{NAME}/jobs/messages")
+
+    counted = Counter((call.service, call.kind) for call in azurite.calls_since(position))
+
+    assert counted == {
+        ("blob", "write"): 3,
+        ("blob", "delete"): 1,
+        ("table", "write"): 2,
+        ("table", "read"): 1,
+        ("table", "list"): 2,
+        ("queue", "read"): 1,
+    }

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import random
+import sqlite3
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from hosting.core.stores.blobs import BlobObjects, blob_account
+from hosting.core.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
+from hosting.core.stores.sqlite_writer import StoreFile
 from hosting.core.thread_log import epoch_store_key, store_key
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.ports import ObjectStore
 from tests.contracts.objects import BEGIN_ALIKE, EPOCHS, FACTORIES, STORES, UNAVAILABLE, OpenObjects
+from tests.support.canary import holds
 
 PLACE = StoreKey("joker", "thread")
 ELSEWHERE = StoreKey("joker", "thread-2")
@@ -141,4 +148,29 @@ async def test_an_account_that_does_not_answer_is_said_to_be_away() -> None:
 
     with pytest.raises(AttachmentsUnavailableError):
         await store.names(PLACE)
+    await store.close()
+
+
+PLACE, KEPT = StoreKey("joker", "thread"), StoreKey("joker", "kept")
+
+
+@pytest.mark.behaviour("archive.erases")
+@pytest.mark.behaviour("erasure.nothing-is-left")
+async def test_what_was_erased_is_in_no_file(tmp_path: Path, seed: int) -> None:
+    """One thread after another, among others with objects of any size, some put twice; a reader has the file open."""
+    seeded, file = random.Random(seed), tmp_path / "objects.sqlite"
+    store = SqliteObjects(StoreFile(ATTACHMENTS, file, AttachmentsUnavailableError))
+    places = [StoreKey("joker", f"thread-{n}") for n in range(8)]
+    for number in range(200):
+        place = seeded.choice(places)
+        words = f"{number} canary of {place.name} ".encode() * seeded.choice([1, 4, 20, 60, 200, 2000])
+        await store.put(place, {f"{seeded.randint(1, number + 1)}": words})
+
+    with contextlib.closing(sqlite3.connect(file)) as reader:
+        reader.execute("SELECT count(*) FROM object").fetchone()
+        for place in seeded.sample(places, k=7):
+            canary = f"canary of {place.name} ".encode()
+            assert holds(tmp_path, canary)
+            await store.erase(place)
+            assert not holds(tmp_path, canary)
     await store.close()

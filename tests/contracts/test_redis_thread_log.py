@@ -12,7 +12,6 @@ from redis.asyncio import Redis
 
 from hosting.core.stores.contract import MOST_EVENTS, Appended, Conflict, Row, Unknown
 from hosting.core.stores.redis import RedisThreadStore
-from hosting.errors import LogUnavailableError
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
 from tests.support.redis_faults import RedisFaultProxy
 from tests.support.redis_server import RedisServer, find_server, free_port
@@ -87,16 +86,6 @@ async def test_an_append_is_one_command_to_the_server(store: RedisThreadStore, s
         "cmdstat_config|resetstat": 1,
         "cmdstat_evalsha": 10,
     }
-
-
-async def test_a_server_that_forgot_the_scripts_is_given_them_again(store: RedisThreadStore, server: Any) -> None:
-    """As after a restart, or at a replica that took over."""
-    head = await write(store, None, b"one")
-    await server.script_flush()
-
-    head = await write(store, head, b"two")
-
-    assert await whole(store) == (head, [(1, b"one"), (2, b"two")], [])
 
 
 async def test_all_keys_of_a_step_are_in_one_slot_of_a_cluster(own_server: Callable[..., RedisServer]) -> None:
@@ -219,32 +208,6 @@ async def test_a_server_that_takes_no_writes_leaves_an_append_unknown_and_says_w
     assert isinstance(await store.append(ADDRESS, head, append), Appended)
 
 
-@pytest.mark.behaviour("log.away")
-@pytest.mark.parametrize("answer", [b"-LOADING Redis is loading the dataset in memory\r\n", b""])
-async def test_a_server_that_does_not_answer_yet_is_away(answer: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    """Within the store's patience; and the log says it once, whatever is asked."""
-
-    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while requested := await reader.read(1 << 16):
-            writer.write(answer * requested.count(b"*"))
-        writer.close()
-
-    speaking = await asyncio.start_server(speak, "127.0.0.1", 0)
-    url = f"redis://user:password@127.0.0.1:{speaking.sockets[0].getsockname()[1]}/0"
-    store = RedisThreadStore(url, "hub", patience_seconds=0.1)
-
-    assert await store.append(ADDRESS, None, behind(None, b"one")) == Unknown()
-    for ask in (store.head(ADDRESS), store.watch(ADDRESS, 0, 0.01)):
-        with pytest.raises(LogUnavailableError):
-            await ask
-
-    shown = url.replace("user:password@", "")
-    [text] = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert text.startswith(f"The threads' log in {shown} cannot be used: ")
-    await store.close()
-    speaking.close()
-
-
 @pytest.mark.behaviour("log.watch")
 async def test_those_who_watch_one_thread_share_a_connection_and_too_many_threads_are_not_watched(
     redis_server: RedisServer, server: Any
@@ -262,22 +225,6 @@ async def test_those_who_watch_one_thread_share_a_connection_and_too_many_thread
     await write(store, None, b"one")
     assert await asyncio.wait_for(asyncio.gather(*watching), GUARD_SECONDS) == [True] * 19
     assert not await store.watch(ELSEWHERE, 0, 0.01)
-    await store.close()
-
-
-@pytest.mark.behaviour("log.watch")
-async def test_a_watch_of_a_server_that_ends_is_told(own_server: Callable[..., RedisServer]) -> None:
-    """It is neither left waiting nor told that there is nothing."""
-    server = own_server()
-    store = RedisThreadStore(server.url, "hub")
-    watching = asyncio.ensure_future(store.watch(ADDRESS, 0, NOBODY_CAME))
-    async with Redis.from_url(server.url) as client:
-        await until(lambda: client.info("clients"), lambda info: info["blocked_clients"] == 1)
-
-    server.kill()
-
-    with pytest.raises(LogUnavailableError):
-        await asyncio.wait_for(watching, GUARD_SECONDS)
     await store.close()
 
 

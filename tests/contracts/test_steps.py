@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,12 +17,11 @@ from hosting.core.stores.storage_account import table_account
 from hosting.core.stores.tables import TablesThreadStore
 from hosting.core.thread.commands import DeleteThread
 from tests.support.azurite import Azurite
-from tests.support.bench import ADDRESS, HUB, Bench
 from tests.support.canary import gone, holds
+from tests.support.cluster.cluster import HUB, AppProcess, Cluster
 from tests.support.made_app import app_of, served
 from tests.support.planned import Plan, planned_agent, planned_client
 from tests.support.storage_calls import by_kind
-from tests.support.thread_stores import ArmedStore
 
 GUARD_SECONDS = 5.0
 ACCEPT_CLAIM_AND_END = 3
@@ -32,14 +30,12 @@ READS = {"read": 3, "list": 1}
 CANARIES = ("needs tools", "canary-result", "canary-error")
 
 
-async def run_on(store: ThreadStore, agent: Agent[Any]) -> Bench:
-    """Take one turn over the store; return what drove it."""
-    bench = Bench(agent)
-    bench.store = ArmedStore(store)  # type: ignore[arg-type]
-    bench.restart()
-    await bench.run("go")
-    await asyncio.to_thread(bench.loop.close)
-    return bench
+async def run_on(store: ThreadStore, agent: Agent[Any]) -> AppProcess:
+    """Take one turn over the store; return the process that took it."""
+    process = Cluster(lambda: agent).process()
+    process.store.inner = store
+    await process.run("go")
+    return process
 
 
 @pytest.fixture
@@ -92,20 +88,20 @@ def indiscreet_agent() -> Agent[Any]:
     return Agent(client, name="Joker", tools=[tell, fail])
 
 
-async def delete(bench: Bench) -> None:
+async def delete(process: AppProcess) -> None:
     """Delete the thread, as its entity does."""
-    await bench.services.log.execute(ADDRESS, DeleteThread(time.time()))
-    await bench.deliver({"logged": True}, name="delete")
+    await process.log.execute(process.address(), DeleteThread(process.cluster.wall()))
+    await process.operate({"logged": True}, "delete")
 
 
 @pytest.mark.behaviour("journal.erased")
 async def test_what_steps_held_is_in_no_file_once_the_thread_is_deleted(tmp_path: Path) -> None:
     """Neither what the model said to call tools, nor what tools gave, nor why they failed."""
     store = SqliteThreadStore(tmp_path / "log.sqlite", HUB)
-    bench = await run_on(store, indiscreet_agent())
+    process = await run_on(store, indiscreet_agent())
     assert all(holds(tmp_path, word.encode()) for word in CANARIES)
 
-    await delete(bench)
+    await delete(process)
 
     for word in CANARIES:
         await asyncio.wait_for(gone(tmp_path, word.encode()), GUARD_SECONDS)

@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
+import httpx
 import pytest
 
 from hosting.core.broadcast import LoggedEvent
@@ -24,6 +26,9 @@ from hosting.http.streams import Frames
 from hosting.names import Address
 from hosting.settings import read_settings
 from hosting.store_choice import choose_attachments, choose_thread_store
+from tests.support.azurite import Azurite
+from tests.support.redis_server import RedisServer
+from tests.support.running_host import RunningHost
 from tests.support.threads import NOW, accept, accepted, end
 from tests.support.warm_python import ROOT, Begins, start_python
 
@@ -207,11 +212,39 @@ async def test_a_log_that_cannot_be_read_is_refused(settings: dict[str, str], co
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.behaviour("streams.reader")
-async def test_the_local_settings_of_the_folder_name_the_log(tmp_path: Path) -> None:
-    """As the local host reads them; the environment goes before."""
-    (tmp_path / "local.settings.json").write_text('{"Values": {\n// mine\n"AGENT_LOG": "sqlite:mine.sqlite"}}')
+@pytest.fixture(params=["redis", "tables on Azure"])
+def shared_log(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The settings of either backend; on Azure the log in tables needs no setting of its own."""
+    if request.param == "redis":
+        server: RedisServer = request.getfixturevalue("redis_server")
+        return {"AGENT_LOG": server.url}
+    emulator: Azurite = request.getfixturevalue("azurite")
+    account = {"AzureWebJobsStorage": emulator.connection_string}
+    return {**account, "WEBSITE_SITE_NAME": "agents"}
 
-    reader = Reader(tmp_path, {}, *RUN, begins=Begins.COLD)
 
-    assert "mine.sqlite" in (await reader.end())[2]
+@pytest.fixture
+def hosts(tmp_path: Path, shared_log: dict[str, str]) -> Iterator[list[str]]:
+    """Addresses of two hosts of the app, each in a folder of its own."""
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+        for name in ("function_app.py", "host.json"):
+            shutil.copy(ROOT / name, folder)
+    with RunningHost(folders[0], environ=shared_log) as one, RunningHost(folders[1], environ=shared_log) as two:
+        yield [one.origin, two.origin]
+
+
+@pytest.mark.behaviour("turn.log-is-shared")
+def test_a_run_is_seen_and_repeated_at_another_host(hosts: list[str]) -> None:
+    """Its status is there at once, and its idempotency key answers with the same run instead of a second one."""
+    here, there = hosts
+    requested = {"json": {"message": "hello"}, "headers": {"Idempotency-Key": uuid.uuid4().hex}, "timeout": 20}
+    answered = httpx.post(f"{here}/api/agents/assistant/run", **requested).json()
+    place = f"/api/agents/assistant/threads/{answered['thread_id']}/runs/{answered['run_id']}"
+
+    status = httpx.get(there + place, timeout=20).json()
+    repeated = httpx.post(f"{there}/api/agents/assistant/run", **requested).json()
+
+    assert (status["status"], status["response"]) == ("success", answered["response"])
+    assert (repeated["run_id"], repeated["response"]) == (answered["run_id"], answered["response"])

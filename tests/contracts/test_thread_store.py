@@ -1,6 +1,8 @@
 """The contract of every store of threads' logs, `hosting.core.stores.contract`, in the order of its sentences."""
 
 import asyncio
+import re
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -17,25 +19,13 @@ from hosting.core.stores.contract import (
     StoredEvent,
     StoredHead,
     ThreadStore,
+    Unknown,
 )
+from hosting.errors import LogUnavailableError
+from hosting.names import Address
 from hosting.ports import MOST_ROWS
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
-from tests.contracts.thread_stores import Threads
-
-
-@pytest.mark.behaviour("log.compare-and-append")
-async def test_an_append_behind_another_head_than_the_threads_is_refused(threads: Threads) -> None:
-    """An older one, none, or one that never was; the answer has the head as it stands, and nothing is written."""
-    store = threads.open()
-    elsewhere = await write(store, None, b"one", address=ELSEWHERE)
-    assert await store.append(ADDRESS, elsewhere, row_and_event(elsewhere)) == Conflict(None)
-    first = await write(store, None, b"one")
-    second = await write(store, first, b"two")
-
-    refused = [await store.append(ADDRESS, known, row_and_event(known)) for known in (None, first)]
-
-    assert refused == [Conflict(second), Conflict(second)]
-    assert await whole(store, ["run-9"]) == (second, [(1, b"one"), (2, b"two")], [None])
+from tests.contracts.thread_stores import CAN_BE_AWAY, Threads
 
 
 @pytest.mark.behaviour("log.compare-and-append")
@@ -133,107 +123,6 @@ async def test_an_append_that_is_given_twice_at_once_counts_once(threads: Thread
     assert await texts(threads.open()) == [(1, b"one")]
 
 
-@pytest.mark.behaviour("log.repeated-append")
-async def test_a_repeated_append_is_done_although_another_came_behind_it(threads: Threads) -> None:
-    """Its events say so, its row is new by itself; its head is the thread's no more, which the next append is told."""
-    store = threads.open()
-    first = await write(store, None, b"one")
-    append = behind(first, b"two", b"three", rows=(Row("key-1", 2, b"r"),))
-    done = await store.append(ADDRESS, first, append)
-    assert isinstance(done, Appended)
-    newest = await write(threads.open(), done.head, b"other's")
-    stands = await whole(store)
-
-    again = await store.append(ADDRESS, first, append)
-
-    assert isinstance(again, Appended)
-    assert (again.head.position, again.head.append_id) == (done.head.position, done.head.append_id)
-    assert await store.append(ADDRESS, again.head, behind(again.head, b"four")) == Conflict(newest)
-    assert await whole(store) == stands
-
-
-@pytest.mark.behaviour("log.stale-never-writes")
-async def test_a_stale_append_is_refused_whatever_went(threads: Threads) -> None:
-    """Its events were trimmed, or erased with its life: their positions are free, and nothing is written there."""
-    store = threads.open()
-    known = [None, await write(store, None, b"one")]
-    known.append(await write(store, known[-1], b"two"))
-    third = await write(store, known[-1], b"three")
-
-    async def refused(heads: list[StoredHead | None]) -> list[AppendOutcome]:
-        return [await threads.open().append(ADDRESS, head, row_and_event(head)) for head in heads]
-
-    await store.trim(ADDRESS, 2, 2)
-    assert await refused(known) == [Conflict(third)] * 3
-    assert await whole(store, ["run-9"]) == (third, [(3, b"three")], [None])
-    tombstone = await write(store, third, b"deleted", payload=b"tombstone")
-    await store.erase(ADDRESS, tombstone.position)
-    assert await refused([*known, third]) == [Conflict(tombstone)] * 4
-    assert await whole(store, ["run-9"]) == (tombstone, [], [None])
-    alive = await write(store, tombstone, b"new life", payload=b"epoch 2")
-    assert await refused([*known, third, tombstone]) == [Conflict(alive)] * 5
-    assert await whole(store, ["run-9"]) == (alive, [(5, b"new life")], [None])
-
-
-@pytest.mark.behaviour("log.rows")
-async def test_a_new_row_that_is_there_refuses_its_append(threads: Threads) -> None:
-    """Nothing of the append is written, although it knew the head: that is in the answer."""
-    store = threads.open()
-    head = await write(store, None, b"one", rows=(Row("key-1", 1, b"first"),))
-    rows = (Row("run-1", 2, b"beside"), Row("key-1", 2, b"second"))
-
-    assert await store.append(ADDRESS, head, behind(head, b"two", rows=rows)) == Conflict(head)
-    stands = (head, [(1, b"one")], [Row("key-1", 1, b"first"), None])
-    assert await whole(store, ["key-1", "run-1"]) == stands
-    await store.erase(ADDRESS, 1)  # a key that was used is known as one
-    assert await store.append(ADDRESS, head, behind(head, b"two", rows=rows)) == Conflict(head)
-
-
-@pytest.mark.behaviour("log.rows")
-async def test_another_row_is_written_whether_it_is_there_or_not(threads: Threads) -> None:
-    """With its position: it counts from then on as one of that event."""
-    store = threads.open()
-    head = await write(store, None, b"one", rows=(Row("run-1", 1, b"began", is_new=False),))
-
-    await write(store, head, b"two", rows=(Row("run-1", 2, b"ended", is_new=False),))
-
-    assert await store.row(ADDRESS, "run-1") == Row("run-1", 2, b"ended")
-    await store.trim(ADDRESS, 0, 1)
-    assert await store.row(ADDRESS, "run-1") == Row("run-1", 2, b"ended")
-
-
-@pytest.mark.behaviour("log.trim")
-async def test_trimmed_events_and_rows_are_gone(threads: Threads) -> None:
-    """Up to a position each; the head and the rest stay, trimming again changes nothing, and positions run on."""
-    store = threads.open()
-    head = await write(store, None, b"one", rows=(Row("run-1", 1, b"r"),))
-    for number, payload in enumerate([b"two", b"three"], start=2):
-        head = await write(store, head, payload, rows=(Row(f"run-{number}", number, b"r"),))
-
-    for _ in range(2):
-        await threads.open().trim(ADDRESS, 2, 1)
-
-        rows = [None, Row("run-2", 2, b"r"), Row("run-3", 3, b"r")]
-        assert await whole(store, ["run-1", "run-2", "run-3"]) == (head, [(3, b"three")], rows)
-    await store.trim(ADDRESS, 3, 3)
-    newest = await write(threads.open(), head, b"four")
-    assert await whole(store) == (newest, [(4, b"four")], [])
-
-
-@pytest.mark.behaviour("log.erase")
-async def test_of_an_erased_thread_its_head_and_the_names_of_its_rows_stay(threads: Threads) -> None:
-    """Events are gone and rows have no payload, for every view; erasing again changes nothing."""
-    store = threads.open()
-    head = await write(store, None, b"one", rows=(Row("key-1", 1, b"r"), Row("run-1", 1, b"r")))
-    tombstone = await write(store, head, b"deleted", rows=(Row("key-2", 2, b""),), payload=b"tombstone")
-
-    for _ in range(2):
-        await threads.open().erase(ADDRESS, tombstone.position)
-
-        rows = [Row("key-1", 1, b""), Row("run-1", 1, b""), Row("key-2", 2, b"")]
-        assert await whole(store, ["key-1", "run-1", "key-2"]) == (tombstone, [], rows)
-
-
 @pytest.mark.behaviour("log.broken-off")
 @pytest.mark.parametrize("steps", [1, 9])
 @pytest.mark.parametrize("verb", ["trim", "erase"])
@@ -254,29 +143,201 @@ async def test_what_was_broken_off_is_finished_by_the_next_call(threads: Threads
     assert await whole(store, ["run-11", "run-12"]) == (head, [(12, b"e")], [row, Row("run-12", 12, b"r")])
 
 
-@pytest.mark.behaviour("log.forget")
-async def test_a_forgotten_thread_is_as_if_it_had_never_been(threads: Threads) -> None:
-    """It begins again at position 1, and its keys are free; one that lives on is not forgotten."""
-    store = threads.open()
-    tombstone = await write(store, None, b"deleted", rows=(Row("key-1", 1, b"r"),))
-    head = await write(threads.open(), tombstone, b"new life")
-    assert not await store.forget(ADDRESS, tombstone)
-    assert not await store.forget(ELSEWHERE, tombstone)
-    assert await texts(store) == [(1, b"deleted"), (2, b"new life")]
-    await store.erase(ADDRESS, 2)
-
-    assert await threads.open().forget(ADDRESS, head)
-
-    assert await whole(store, ["key-1"]) == (None, [], [None])
-    again = await write(store, None, b"anew", rows=(Row("key-1", 1, b"s"),))
-    assert await whole(store, ["key-1"]) == (again, [(1, b"anew")], [Row("key-1", 1, b"s")])
-
-
 async def clear(store: ThreadStore, verb: str) -> None:
     """Trim or erase the first 11 events."""
     await (store.trim(ADDRESS, 11, 11) if verb == "trim" else store.erase(ADDRESS, 11))
 
 
-def row_and_event(known: StoredHead | None) -> Append:
-    """Return an append that would write an event and a row besides."""
-    return behind(known, b"stale", rows=(Row("run-9", 9, b"stale"),), payload=b"stale")
+GUARD_SECONDS = 5
+NOBODY_CAME = 30.0
+
+
+@pytest.mark.behaviour("log.apart")
+@pytest.mark.parametrize(
+    ("hub", "other"),
+    [
+        ("hub", ELSEWHERE),
+        ("hub", Address("joker", "Thread")),
+        ("hub", Address("jokers", "thread")),
+        ("hub", Address("joker", "thread", owner="b")),
+        ("hub2", ADDRESS),
+    ],
+    ids=["thread", "letter case", "agent", "owner", "hub"],
+)
+async def test_two_addresses_share_nothing(threads: Threads, hub: str, other: Address) -> None:
+    """What is done to one leaves the other as it was; hubs are apps on one account, file or server."""
+    store, theirs = threads.open(), threads.open(hub)
+    rows = (Row("run-1", 1, b"r"),)
+    kept = await write(store, None, b"kept", rows=rows)
+    gone = await write(theirs, None, b"gone", rows=rows, address=other)
+
+    assert await theirs.append(other, kept, behind(kept, b"two")) == Conflict(gone)
+    await theirs.erase(other, 1)
+    await theirs.trim(other, 1, 1)
+    assert await theirs.forget(other, gone)
+
+    assert await whole(store, ["run-1"]) == (kept, [(1, b"kept")], list(rows))
+    assert await whole(theirs, ["run-1"], other) == (None, [], [None])
+
+
+@pytest.mark.behaviour("log.apart")
+@pytest.mark.parametrize(
+    "thread_id", ["ünïcode/#?\\%'\"", "", "a" * 500, "@joker@thread\n\x00", "\ud800", "..", "-_~."]
+)
+async def test_a_thread_of_any_id_has_its_log(threads: Threads, thread_id: str) -> None:
+    """Ids of other packages' documents may hold any character."""
+    address = Address("joker", thread_id)
+    head = await write(threads.open(), None, b"one", rows=(Row("run-1", 1, b"r"),), address=address)
+
+    assert await whole(threads.open(), ["run-1"], address) == (head, [(1, b"one")], [Row("run-1", 1, b"r")])
+    assert await whole(threads.open()) == (None, [], [])
+
+
+@pytest.mark.behaviour("log.watch")
+async def test_a_watch_returns_at_once_where_there_is_more_and_after_its_seconds_where_there_is_none(
+    threads: Threads,
+) -> None:
+    """Whoever appended it, and however long ago; a store that cannot push does not even look."""
+    await write(threads.open(), None, b"one", b"two")
+
+    store = threads.open()
+    assert await guarded(store.watch(ADDRESS, 1, NOBODY_CAME)) == threads.backend.pushes
+    assert not await guarded(store.watch(ADDRESS, 2, 0.05 if threads.backend.pushes else NOBODY_CAME))
+
+
+@pytest.mark.behaviour("log.watch")
+async def test_many_watches_wake_each_by_its_own_thread(threads: Threads) -> None:
+    """An append to one of them is no news to those who wait for others."""
+    here, there = threads.open(), threads.open()
+    addresses = [Address("joker", f"thread-{n}") for n in range(20)]
+    watching = [asyncio.ensure_future(here.watch(address, 0, NOBODY_CAME)) for address in addresses]
+    await a_look_of(here)
+
+    await write(there, None, b"more", address=addresses[7])
+
+    assert await guarded(watching[7]) == threads.backend.pushes
+    assert [task.done() for task in watching] == [n == 7 or not threads.backend.pushes for n in range(20)]
+    for task in watching:
+        task.cancel()
+
+
+@pytest.mark.behaviour("log.close")
+async def test_a_store_that_was_closed_is_opened_by_its_next_call(threads: Threads) -> None:
+    """What was under way is done first, and nobody watches on; closing twice is once."""
+    store = threads.open()
+    watching = asyncio.ensure_future(store.watch(ELSEWHERE, 0, NOBODY_CAME))
+    await a_look_of(store)
+    appending = asyncio.ensure_future(write(store, None, b"one"))
+    await asyncio.sleep(0)
+    await store.close()
+    await store.close()
+
+    head = await appending
+    assert not await guarded(watching)
+    second = await write(store, head, b"two")
+
+    assert await whole(store) == (second, [(1, b"one"), (2, b"two")], [])
+
+
+VERBS: dict[str, Callable[[ThreadStore], Awaitable[object]]] = {
+    "head": lambda store: store.head(ADDRESS),
+    "events": lambda store: store.events(ADDRESS, 0),
+    "row": lambda store: store.row(ADDRESS, "run-1"),
+    "trim": lambda store: store.trim(ADDRESS, 1, 1),
+    "erase": lambda store: store.erase(ADDRESS, 1),
+    "forget": lambda store: store.forget(ADDRESS, StoredHead(1, "id", b"", "tag")),
+}
+
+
+@pytest.mark.behaviour("log.away")
+@pytest.mark.parametrize("threads", CAN_BE_AWAY, indirect=True)
+async def test_a_store_that_is_away_says_so_of_each_call_and_goes_on_when_it_is_back(threads: Threads) -> None:
+    """Of an append it does not say whether it counted: given again, it has its answer, and is written once."""
+    store = threads.open()
+    head = await write(store, None, b"one", rows=(Row("run-1", 1, b"r"),))
+    append = behind(head, b"two")
+
+    async with threads.away():
+        assert isinstance(await store.append(ADDRESS, head, append), Unknown)
+        for ask in VERBS.values():
+            with pytest.raises(LogUnavailableError, match=re.escape("The log cannot be reached.")):
+                await ask(store)
+
+    assert isinstance(await until_known(store, head, append), Appended)
+    assert await texts(store) == [(1, b"one"), (2, b"two")]
+
+
+async def until_known(store: ThreadStore, known: StoredHead | None, append: Append) -> AppendOutcome:
+    """Give the same append until the store says what became of it, as a client may take a moment to be back."""
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
+    while isinstance(outcome := await store.append(ADDRESS, known, append), Unknown):
+        assert asyncio.get_running_loop().time() < end
+    return outcome
+
+
+async def a_look_of(store: ThreadStore) -> None:
+    """Return when what was begun on the store has had the time to look whether there is more."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+        await store.head(ADDRESS)
+
+
+async def guarded(watching: Awaitable[bool]) -> bool:
+    """Return what the watch returned, which it must before long."""
+    return await asyncio.wait_for(watching, GUARD_SECONDS)
+
+
+@pytest.mark.behaviour("owners.lists")
+async def test_an_owners_threads_are_listed_with_their_heads(threads: Threads) -> None:
+    """Behind an id, in the order of the characters, at most so many; of no other owner, agent or hub."""
+    store, owner, names = threads.open(), "abcdefghij234567", ["b", "a~z", "a", "Z", "a.b", "a-b", "_", "~"]
+    heads = {name: await write(store, None, b"one", address=Address("joker", name, owner)) for name in names}
+    for other in (
+        Address("joker", "a"),
+        Address("joker", "b", "abcdefghij234566"),
+        Address("joker", "b", "abcdefghij23456"),
+        Address("joker2", "b", owner),
+    ):
+        await write(store, None, b"one", address=other)
+    listed = sorted(names)
+
+    assert await store.heads("joker", owner, "", 100) == [(name, heads[name]) for name in listed]
+    assert [name for name, _ in await store.heads("joker", owner, listed[2], 3)] == listed[3:6]
+    assert await store.heads("joker", "zzzzzzzzzzzzzzzz", "", 100) == []
+    assert await store.heads("joke", owner, "", 100) == []
+
+
+@pytest.mark.behaviour("erasure.stored")
+async def test_the_agents_of_which_anything_is_stored_are_named(threads: Threads) -> None:
+    """Whoever's it is, also what is kept of owners beside their threads, and with names that begin alike."""
+    store, owner = threads.open(), "abcdefghij234567"
+    nothing = await store.agents()
+    for agent in ("joker", "joker2", "joker-b", "joker b", "jo", "a.memory", "z_", "joker.schedules"):
+        for other in (owner, "zzzzzzzzzzzzzzzz"):
+            await write(store, None, payload=b"{}", address=Address(agent, "t", other))
+    await write(store, None, b"one", address=Address("only app", "t"))
+    await store.head(Address("asked", "t", owner))
+
+    assert nothing == []
+    assert await store.agents() == ["a", "jo", "joker", "joker b", "joker-b", "joker2", "only app", "z_"]
+    assert await threads.open("Elsewhere").agents() == []
+
+
+@pytest.mark.behaviour("owners.lists")
+@pytest.mark.behaviour("log.compare-and-append")
+async def test_a_head_alone_is_changed_listed_and_forgotten(threads: Threads) -> None:
+    """Without an event ever: of two that begin it one does, each append knows the head before, and then it is gone."""
+    store, owner = threads.open(), "nobody"
+    address = Address("joker.schedules", "one", owner)
+    first = await write(store, None, payload=b"first", address=address)
+    second = await write(store, first, payload=b"second", address=address)
+
+    refused = [await store.append(address, known, behind(known, payload=b"stale")) for known in (None, first)]
+    listed = await store.heads("joker.schedules", owner, "", 100)
+    forgotten = [await store.forget(address, head) for head in (first, second)]
+
+    assert refused == [Conflict(second), Conflict(second)]
+    assert (listed, forgotten) == ([("one", second)], [False, True])
+    assert await store.heads("joker.schedules", owner, "", 100) == []
+    assert await whole(store, address=address) == (None, [], [])
+    assert await store.append(address, second, behind(second, payload=b"late")) == Conflict(None)

@@ -35,7 +35,7 @@ class Backend:
     pushes: bool = True
     away: Away | None = None
     is_shared: bool = True
-    examples: int = repeated(100, exploring=1000)
+    examples: int = repeated(40, exploring=1000)
     raced: int = repeated(200, exploring=800)
     marks: tuple[pytest.MarkDecorator, ...] = ()
 
@@ -102,6 +102,7 @@ BACKENDS: dict[str, Backend] = {
         open=OPEN["sqlite"],
         new_place=_new_path,
         away=_path_taken,
+        examples=repeated(15, exploring=1000),
     ),
     "tables": Backend(
         open=OPEN["tables"],

@@ -1,4 +1,4 @@
-"""An agent that says given pieces, and what a reader is told of its run."""
+"""An agent that says given pieces."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from agent_framework import AgentResponseUpdate, Content, Message
-
-from hosting.core.thread.events import Event
-from tests.support.bench import Bench
-from tests.support.halted_runs import GUARD_SECONDS
 
 
 class Speaker:
@@ -33,11 +29,3 @@ class Speaker:
         """Stream the pieces, as the framework's protocol has it."""
         assert stream
         return self._say()
-
-
-async def spoken(bench: Bench, **options: Any) -> list[Event]:
-    """Take a whole streamed turn and return its run's events."""
-    run_id = await bench.open("go", streamed=True)
-    await asyncio.wait_for(bench.signal(run_id), GUARD_SECONDS)
-    bench.loop.close()
-    return await bench.run_events(run_id)

@@ -38,7 +38,7 @@ class ArmedStore:
     processes = Processes()
 
     def __init__(self, store: ThreadStore) -> None:
-        self._store = store
+        self.inner = store
         self.calls: Counter[str] = Counter()
         self.events_read = 0
         self.fails: list[Failure] = []
@@ -70,26 +70,26 @@ class ArmedStore:
         failure = "lost" if self.is_away else self.fails.pop(0) if self.fails else None
         if failure in ("lost", "throttled"):
             return Unknown(retry_after_seconds=0.01 if failure == "throttled" else 0.0)
-        answer = await self._store.append(address, known, append)
+        answer = await self.inner.append(address, known, append)
         await self._hold("append")
         return Unknown() if failure == "answer lost" else answer
 
     async def head(self, address: Address) -> StoredHead | None:
         """Read the head."""
         self._count("head")
-        found = await self._store.head(address)
+        found = await self.inner.head(address)
         await self._hold("head")
         return found
 
     async def heads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[str, StoredHead]]:
         """List heads."""
         self._count("heads")
-        return await self._store.heads(agent, owner, after, limit)
+        return await self.inner.heads(agent, owner, after, limit)
 
     async def agents(self) -> list[str]:
         """List agents."""
         self._count("agents")
-        return await self._store.agents()
+        return await self.inner.agents()
 
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """Read events."""
@@ -97,26 +97,26 @@ class ArmedStore:
         before, self.before_events = self.before_events, None
         if before is not None:
             await before()
-        found = await self._store.events(address, after, through)
+        found = await self.inner.events(address, after, through)
         self.events_read += len(found)
         return found
 
     async def row(self, address: Address, name: str) -> Row | None:
         """Read a row."""
         self._count("row")
-        return await self._store.row(address, name)
+        return await self.inner.row(address, name)
 
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
         """Trim."""
         self._count("trim")
-        await self._store.trim(address, before, rows_before)
+        await self.inner.trim(address, before, rows_before)
 
     async def erase(self, address: Address, through: int) -> None:
         """Erase."""
         self._count("erase")
         if self.fails_erasing:
             raise LogUnavailableError()
-        await self._store.erase(address, through)
+        await self.inner.erase(address, through)
 
     async def forget(self, address: Address, known: StoredHead) -> bool:
         """Forget."""
@@ -124,21 +124,21 @@ class ArmedStore:
         before, self.before_forget = self.before_forget, None
         if before is not None:
             await before()
-        return await self._store.forget(address, known)
+        return await self.inner.forget(address, known)
 
     async def scrub(self) -> None:
         """Scrub."""
         self._count("scrub")
-        await self._store.scrub()
+        await self.inner.scrub()
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """Watch."""
         self._count("watch")
-        return self.pushes and await self._store.watch(address, after, seconds)
+        return self.pushes and await self.inner.watch(address, after, seconds)
 
     async def close(self) -> None:
         """Close."""
-        await self._store.close()
+        await self.inner.close()
 
     async def _hold(self, call: str) -> None:
         if self._held is not None and self._held[0] == call:

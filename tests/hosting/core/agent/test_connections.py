@@ -7,8 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,11 +18,11 @@ from agent_framework import (
 )
 
 from hosting.core.agent import connections
-from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner
-from hosting.core.thread.events import Failed, ToolResult
+from hosting.core.thread.events import ToolResult
+from hosting.names import Address
 from hosting.tools import idempotent
-from tests.hosting.core.agent.attempts import attempt
-from tests.support.bench import Bench, CountingAgent
+from tests.support.cluster.cluster import EchoAgent
+from tests.support.made_app import app_of, ask, served
 from tests.support.planned import planned_client
 from tests.support.shop_server import Shop
 
@@ -75,28 +74,30 @@ def shop() -> Iterator[Shop]:
         yield shop
 
 
-def bench_of(tool: Any) -> Bench:
-    """Return a thread with an agent that has this tool."""
-    return Bench(Agent(planned_client(lambda what: None, PLAN), name="Joker", tools=[tool]))
+class Shopper:
+    """An app whose agent has this tool, and takes one turn after the other on a thread."""
 
+    def __init__(self, tool: Any) -> None:
+        self.app = app_of(Agent(planned_client(lambda what: None, PLAN), name="Joker", tools=[tool]), EchoAgent())
+        self.services = self.app._services
 
-@asynccontextmanager
-async def closed(bench: Bench) -> AsyncIterator[Bench]:
-    """Close the bench's agents after the block."""
-    try:
-        yield bench
-    finally:
-        await asyncio.to_thread(bench.loop.close)
+    async def __aenter__(self) -> Shopper:
+        self._served = served(self.app)
+        _, self.http = await self._served.__aenter__()
+        return self
 
+    async def __aexit__(self, *error: Any) -> None:
+        await asyncio.to_thread(self.services.loop.close)
+        await self._served.__aexit__(*error)
 
-async def results(bench: Bench, message: str = "hi") -> list[str]:
-    """Take one turn, and return what its tools' calls gave or raised; or why it failed."""
-    run_id = await asyncio.wait_for(bench.run(message), GUARD_SECONDS)
-    terminal = await bench.terminal(run_id)
-    if isinstance(terminal, Failed):
-        return [terminal.detail]
-    ended = [event for event in await bench.run_events(run_id) if isinstance(event, ToolResult)]
-    return [event.error or "".join(content["text"] for content in event.contents or ()) for event in ended]
+    async def results(self) -> list[str]:
+        """Take one turn, and return what its tools' calls gave or raised; or why it failed."""
+        answer = (await ask(self.http, "hi", thread_id="t")).json()
+        if "detail" in answer:
+            return [answer["detail"]]
+        events = [event for _, event in await self.services.log.events(Address.of("Joker", "t"), 0)]
+        ended = [event for event in events if isinstance(event, ToolResult) and event.run_id == answer["run_id"]]
+        return [event.error or "".join(content["text"] for content in event.contents or ()) for event in ended]
 
 
 async def told(shop: Shop, what: str) -> list[str]:
@@ -118,11 +119,11 @@ async def test_the_tools_of_a_server_that_was_started_again_work_again(shop: Sho
     """At once where they may be called twice, as what broke is noticed before the call or by it."""
     served = Served(kind, shop)
     served.start()
-    async with closed(bench_of(idempotent(served.tool))) as bench:
-        before = await results(bench)
+    async with Shopper(idempotent(served.tool)) as shopper:
+        before = await shopper.results()
         pid = int((await told(shop, "price"))[2])
         await asyncio.to_thread(served.restart, pid)
-        after = [await results(bench), await results(bench)]
+        after = [await shopper.results(), await shopper.results()]
 
     assert (before, after) == (["0 costs 3"], [["0 costs 3"]] * 2)
 
@@ -136,13 +137,13 @@ async def test_a_call_that_was_cut_off_is_made_again_only_where_that_does_no_har
     served = Served(kind, shop)
     served.start("--stands")
     tool = idempotent(served.tool) if is_harmless else served.tool
-    async with closed(bench_of(tool)) as bench:
-        run = asyncio.create_task(results(bench))
+    async with Shopper(tool) as shopper:
+        run = asyncio.create_task(shopper.results())
         _, key, pid = await told(shop, "price")
         await asyncio.to_thread(served.replace, int(pid))
         (result,) = await run
         calls = [line.split()[1] for line in shop.told() if line.startswith("price")]
-        after = await results(bench)
+        after = await shopper.results()
 
     assert (result.partition("'shop' ")[2] or result) == ("0 costs 3" if is_harmless else UNKNOWN)
     assert calls == ([key] if is_harmless else [])
@@ -156,15 +157,15 @@ async def test_a_run_without_its_server_fails_and_says_so_and_the_next_one_tries
 ) -> None:
     """Whether the server was away when the process began, or since."""
     served = Served("http", shop)
-    async with closed(bench_of(served.tool)) as bench:
+    async with Shopper(served.tool) as shopper:
         if was_open:
             served.start()
-            await results(bench)
+            await shopper.results()
             shop.kill()
             await asyncio.to_thread(wait_until_over, served.tool)
-        (failed,) = await results(bench)
+        (failed,) = await shopper.results()
         served.start()
-        after = await results(bench)
+        after = await shopper.results()
 
     expected = (
         "The MCP server 'shop' cannot be reached" if was_open else "could not be opened: its client or a tool server"
@@ -178,22 +179,21 @@ async def test_a_server_that_does_not_answer_holds_up_its_agents_runs_for_a_limi
 ) -> None:
     """Runs of other agents go on meanwhile. Once it answers, the next run has its tools."""
     served = Served("http", shop)
-    async with closed(bench_of(served.tool)) as bench:
+    async with Shopper(served.tool) as shopper:
         served.start()
-        await results(bench)
+        await shopper.results()
         shop.kill()
         await asyncio.to_thread(wait_until_over, served.tool)
         served.start("--hangs")
         monkeypatch.setattr(connections, "OPENING_SECONDS", 1.0)
-        waiting = asyncio.create_task(results(bench))
-        counting: Any = CountingAgent()
-        other = AgentRunner(counting, "Other", bench.loop)
-        beside, is_held_up = await other.run(attempt(), GUARD_SECONDS), not waiting.done()
+        waiting = asyncio.create_task(shopper.results())
+        beside = await shopper.http.post("/api/agents/Echo/run", json={"message": "hi"})
+        is_held_up = not waiting.done()
         (failed,) = await waiting
         await asyncio.to_thread(served.restart, 0)
-        after = await results(bench)
+        after = await shopper.results()
 
-    assert isinstance(beside, AgentAnswer)
+    assert beside.json()["response"] == "echo: hi"
     assert (is_held_up, "within 1 s" in failed, after) == (True, True, ["0 costs 3"])
 
 
@@ -201,9 +201,9 @@ async def test_a_server_that_does_not_answer_holds_up_its_agents_runs_for_a_limi
 async def test_a_server_that_stands_still_does_not_hold_up_the_end_of_the_process(shop: Shop) -> None:
     served = Served("sessions", shop)
     served.start()
-    async with closed(bench_of(served.tool)) as bench:
-        await results(bench)
+    async with Shopper(served.tool) as shopper:
+        await shopper.results()
         shop.send(signal.SIGSTOP)
-        await asyncio.wait_for(asyncio.to_thread(bench.loop.close), GUARD_SECONDS)
+        await asyncio.wait_for(asyncio.to_thread(shopper.services.loop.close), GUARD_SECONDS)
 
-    assert bench.loop._loop is None
+    assert shopper.services.loop._loop is None

@@ -19,7 +19,7 @@ from hosting.core.thread.run_request import ResponseFormat, RunRequest
 from hosting.names import new_id
 from tests.hosting.core.agent.attempts import attempt
 from tests.support.answering import AnsweringClient, calls, says
-from tests.support.halted_runs import AFTER_A_TOOL, counting, killed_and_finished
+from tests.support.killed_runs import AFTER_A_TOOL, counting, killed_and_finished
 
 pytestmark = pytest.mark.behaviour("http.format-refused")
 

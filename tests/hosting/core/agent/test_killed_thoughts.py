@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from hosting.core.broadcast import LoggedEvent
-from hosting.core.thread.events import Completed, RunEvent, decode
+from hosting.core.thread.events import Completed, RunEvent
 from hosting.features.responses.fold import ResponseFold
+from hosting.names import Address
 from hosting.options import Reasoning
-from tests.support.bench import ADDRESS, Bench
-from tests.support.halted_runs import GUARD_SECONDS, HaltingStore
+from tests.support.cluster.cluster import THREAD, AppProcess, Cluster
+from tests.support.cluster.life import DiedError
+from tests.support.killed_runs import die_at
 from tests.support.run_events import run_of
 from tests.support.thinker import SEALED, Thinker, thinker, thoughts_sent
+
+pytestmark = pytest.mark.moved_time
 
 MOST_APPENDS = 20
 PARTS = {"reasoning": "summary", "message": "content"}
 
 
-async def killed(reasoning: Reasoning, number: int, when: str, message: str) -> tuple[Thinker, HaltingStore] | None:
+async def killed(reasoning: Reasoning, number: int, when: str, message: str) -> tuple[Thinker, AppProcess] | None:
     """Kill a streamed run at that append, and have another process end it; None if it has fewer appends."""
-    model, store = Thinker(), HaltingStore()
-    bench = Bench(thinker(model), {"AGENT_STREAM_BATCH_SECONDS": "0"}, reasoning=reasoning)
-    bench.store = store
-    bench.restart()
-    store.halts_at = (number, when)
-    run_id = await bench.open(message, streamed=True)
-    tasks = [asyncio.create_task(work) for work in (bench.signal(run_id), store.halted.wait())]
-    await asyncio.wait(tasks, timeout=GUARD_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-    is_killed = not tasks[0].done()
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    if is_killed:
-        store.halts_at = None
-        bench.restart()
-        await asyncio.wait_for(bench.signal(run_id), GUARD_SECONDS)
-    await asyncio.to_thread(bench.loop.close)
-    return (model, store) if is_killed else None
+    model = Thinker()
+    registered = {"reasoning": reasoning}
+    cluster = Cluster(lambda: thinker(model), settings={"AGENT_STREAM_BATCH_SECONDS": "0"}, registered=registered)
+    one, other = cluster.process(), cluster.process()
+    run_id = await one.open(message, streamed=True)
+    die_at(one, number, when)
+    try:
+        await one.deliver(run_id)
+    except DiedError:
+        await other.deliver(run_id)
+        return model, other
+    return None
 
 
-async def output_of(store: HaltingStore) -> list[Any]:
+async def output_of(app: AppProcess) -> list[Any]:
     """Return the thoughts and the texts of the run, as they are read of its log."""
-    events = [(stored.position, decode(stored.payload)) for stored in await store.events(ADDRESS, 0)]
+    events = await app.log.events(Address.of("Joker", THREAD), 0)
     updates = [LoggedEvent(position, event) for position, event in events if isinstance(event, RunEvent)]
     assert isinstance(updates[-1].event, Completed), updates[-1].event
     fold = ResponseFold("Joker", run_of(updates))
@@ -69,9 +66,9 @@ async def test_wherever_its_process_is_killed_each_thought_is_shown_once(reasoni
             if ended is None:
                 break
             kills += 1
-            model, store = ended
-            stored = b"".join(event.payload for event in await store.events(ADDRESS, 0))
-            assert await output_of(store) == expected
+            model, app = ended
+            stored = b"".join(event.payload for event in await app.store.events(Address.of("Joker", THREAD), 0))
+            assert await output_of(app) == expected
             assert drops or thoughts_sent(model.sent[-1]) == [("Let me look.", SEALED)]
             assert drops != any(text in stored for text in (b"Let me", b"It is a", SEALED.encode()))
     assert kills > 4

@@ -21,13 +21,12 @@ from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure
 from tests.hosting.core.agent.attempts import attempt, outcome_of
 from tests.support.app.scripted import ScriptedClient
-from tests.support.bench import CountingAgent
-from tests.support.cluster.cluster import Cluster
+from tests.support.cluster.cluster import Cluster, EchoAgent
 
 GUARD_SECONDS = 5.0
 
 
-class Raising(CountingAgent):
+class Raising(EchoAgent):
     """An agent whose run raises what it was made with."""
 
     def __init__(self, raised: BaseException) -> None:
@@ -54,7 +53,7 @@ async def test_an_agent_that_raises_breaks_its_run_and_nothing_else(
 ) -> None:
     """The caller gets our sentence, the log has the cause, and the loop serves the next run."""
     outcome = await outcome_of(Raising(raised), loop, attempt())
-    after = await outcome_of(CountingAgent(), loop, attempt())
+    after = await outcome_of(EchoAgent(), loop, attempt())
 
     assert isinstance(outcome, AgentFailure)
     assert (outcome.error.code, outcome.error.detail) == (
@@ -65,7 +64,7 @@ async def test_an_agent_that_raises_breaks_its_run_and_nothing_else(
     assert isinstance(after, AgentAnswer)
 
 
-class Calling(CountingAgent):
+class Calling(EchoAgent):
     """An agent whose model is called over HTTP at an address with a key in it."""
 
     def __init__(self, port: int) -> None:
@@ -195,7 +194,7 @@ async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(loop: AgentLoop
         def emit(self, record: logging.LogRecord) -> None:
             reported.put(record.getMessage())
 
-    class Blocking(CountingAgent):
+    class Blocking(EchoAgent):
         async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
             time.sleep(1.2)  # noqa: ASYNC251 - blocking the loop is the point
             return await super().run(messages, **options)
@@ -216,7 +215,7 @@ async def test_a_loop_that_only_waits_is_not_named_as_blocked(
 ) -> None:
     """While another thread keeps the interpreter to itself, no line of the agents is at fault."""
     caplog.set_level(logging.INFO, "hosting.core.agent.agent_loop")
-    await outcome_of(CountingAgent(), loop, attempt())
+    await outcome_of(EchoAgent(), loop, attempt())
     keep_interpreter = ctypes.PyDLL(None).usleep
 
     while not any("waited" in line for line in caplog.messages):

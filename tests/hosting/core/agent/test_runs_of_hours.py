@@ -38,8 +38,8 @@ def ended(long: LongRun, run: Any) -> tuple[str, int, set[int]]:
 @pytest.mark.slow(seconds=60)
 @pytest.mark.behaviour("run.attempts")
 async def test_a_run_of_four_hours_makes_each_step_once_through_kills_and_deployments(record_property: Any) -> None:
-    """500 steps by a clock that the test moves: 20 processes are killed and 5 drain, beside the attempts' own ends."""
-    died, drained = {*range(5, 105, 10), *range(405, 500, 10)}, set(range(120, 200, 16))
+    """250 steps by a clock that the test moves: 10 processes are killed and 5 drain, beside the attempts' own ends."""
+    died, drained = {*range(5, 30, 5), *range(225, 250, 5)}, set(range(60, 100, 8))
 
     async def before(number: int) -> None:
         if number in died:
@@ -50,7 +50,7 @@ async def test_a_run_of_four_hours_makes_each_step_once_through_kills_and_deploy
             asyncio.run_coroutine_threadsafe(long.services.drain(0.02), home)
 
     home = asyncio.get_running_loop()
-    long = LongRun(500, HALF_HOUR, step_seconds=4 * HOUR / 500, before=before)
+    long = LongRun(250, HALF_HOUR, step_seconds=4 * HOUR / 250, before=before)
 
     run = await long.run()
     claims = [event for event in await long.events() if isinstance(event, Claimed)]
@@ -58,9 +58,9 @@ async def test_a_run_of_four_hours_makes_each_step_once_through_kills_and_deploy
     long.loop.close()
 
     assert (died, drained) == (set(), set())
-    assert ended(long, run) == ("completed", 500, {1})
-    assert len(long.keys) == 500
-    assert run.attempts == len(claims) == 1 + len(released) + 20
+    assert ended(long, run) == ("completed", 250, {1})
+    assert len(long.keys) == 250
+    assert run.attempts == len(claims) == 1 + len(released) + 10
     assert len(released) >= 5 + 6  # those of attempts that came to their end, beside the drained ones
     worked = [claim.worked for claim in claims]
     assert worked == sorted(worked)
@@ -162,7 +162,7 @@ class Calls:
 @pytest.mark.slow(seconds=60)
 @pytest.mark.behaviour("run.flat")
 async def test_a_step_costs_the_same_however_many_there_were_before(record_property: Any) -> None:
-    """Work, bytes that are written and memory: the last 50 of 500 steps beside the first 50 of them.
+    """Work, bytes that are written and memory: the last 50 of 250 steps beside the first 50 of them.
 
     The work is counted, for what the framework does with the model's growing input is not ours.
     """
@@ -171,25 +171,25 @@ async def test_a_step_costs_the_same_however_many_there_were_before(record_prope
     def at_step(number: int) -> None:
         entered.append(calls.number)
         written.append(long.store.written)
-        if number in {3, 53, 451, 501}:
+        if number in {3, 53, 201, 251}:
             gc.collect()
             held[number] = tracemalloc.get_traced_memory()[0]
 
     with Calls() as calls:
-        long = LongRun(501, HALF_HOUR, at_step=at_step)
+        long = LongRun(251, HALF_HOUR, at_step=at_step)
         await long.run()
         long.loop.close()
     tracemalloc.start()
-    sized = LongRun(501, HALF_HOUR, at_step=at_step)
+    sized = LongRun(251, HALF_HOUR, at_step=at_step)
     await sized.run()
     sized.loop.close()
     tracemalloc.stop()
 
     more = {
-        "work": (entered[501] - entered[451]) / (entered[53] - entered[3]),
-        "bytes": (written[501] - written[451]) / (written[53] - written[3]),
-        "memory": (held[501] - held[451]) / (held[53] - held[3]),
+        "work": (entered[251] - entered[201]) / (entered[53] - entered[3]),
+        "bytes": (written[251] - written[201]) / (written[53] - written[3]),
+        "memory": (held[251] - held[201]) / (held[53] - held[3]),
     }
     figures = ", ".join(f"{name} {growth:.2f}" for name, growth in more.items())
-    record_property("measured", f"a step, the last 50 of 500 over the first 50: {figures}")
+    record_property("measured", f"a step, the last 50 of 250 over the first 50: {figures}")
     assert max(more.values()) <= 1.1, figures

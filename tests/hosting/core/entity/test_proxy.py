@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Never
+from typing import Any
 
 import pytest
 from agent_framework import (
@@ -12,12 +12,7 @@ from agent_framework import (
     Content,
     Message,
     UsageDetails,
-    Workflow,
-    WorkflowBuilder,
-    WorkflowContext,
-    executor,
 )
-from msgspec.structs import replace
 from pydantic import BaseModel, field_validator
 
 from hosting.core.entity.called_run import AgentCall, AgentRunError, ResultFormat, read_answer
@@ -26,13 +21,9 @@ from hosting.core.request.contents import limits_of
 from hosting.core.request.fields import carried_request
 from hosting.core.thread.messages import request_messages
 from hosting.errors import HostingError
-from hosting.options import Retry
 from hosting.settings import read_settings
-from hosting.tools import current
 from tests.support.cluster.cluster import Cluster, EchoAgent
-from tests.support.context_reader import context_reader
 from tests.support.noted import noting_agent
-from tests.support.owned_app import OwnedApp
 
 LIMITS = limits_of(None, read_settings({"AGENT_CALLER_ROLES": "user, system"}))
 PICTURE = Content.from_data(b"dots", "image/png")
@@ -99,23 +90,6 @@ def test_earlier_messages_are_checked_as_the_last_one_is(earlier: Any, says: str
         carried_request({"message": "b", "earlier": earlier}, LIMITS)
 
     assert says in refused.value.detail
-
-
-@pytest.mark.behaviour("orchestrations.run-id")
-def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
-    """The same code makes the same ids, whatever else the process does."""
-    agent, orchestration = noting_agent()
-    session = agent.create_session()
-    agent.run("one", session=session)
-    agent.run("two", session=session)
-    agent.run("three")
-
-    assert [(noted.call.thread_id, noted.call.run_id) for noted in orchestration.calls] == [
-        ("id-1", "id-2"),
-        ("id-1", "id-3"),
-        ("id-4", "id-5"),
-    ]
-    assert orchestration.calls[0].fields == {"message": "one", "correlationId": "id-2", "orchestrationId": "o-1"}
 
 
 @pytest.mark.behaviour("orchestrations.refused-at-the-call")
@@ -186,18 +160,6 @@ def test_a_value_that_the_model_refuses_is_a_failed_run() -> None:
 
     assert failed.value.code == "invalid_output"
     assert failed.value.detail == "The answer fits the schema and not City: name."
-
-
-@pytest.mark.behaviour("retry.per-call-and-agent")
-def test_a_call_s_own_retry_counts_before_that_of_the_proxy() -> None:
-    """Without either the request carries none, and the agent's own counts."""
-    agent, _ = noting_agent()
-    patient = replace(agent, retry=Retry(attempts=5))
-
-    carried = [patient.run("a", retry=Retry(attempts=2)), patient.run("b"), agent.run("c")]
-
-    requests = [carried_request(noted.fields, LIMITS) for noted in carried]
-    assert [request.retry and request.retry.attempts for request in requests] == [2, 5, None]
 
 
 CALL = AgentCall("Joker", "t", "run-1", ResultFormat())
@@ -280,31 +242,3 @@ def test_an_orchestration_carries_context_and_metadata_in_its_call() -> None:
 
     assert {name: getattr(request, name) for name in given} == given
     assert not agent.run("hello").fields.keys() & given.keys()
-
-
-@pytest.mark.behaviour("context.carried")
-async def test_the_executors_of_a_workflow_and_their_agents_read_it() -> None:
-    noted: list[str] = []
-    reader = context_reader(noted.append)
-
-    def flow() -> Workflow:
-        @executor(id="first")
-        async def first(text: str, context: WorkflowContext[str]) -> None:
-            noted.append(f"executor {json.dumps(current().context)}")
-            await context.send_message(f"call show {text}")
-
-        @executor(id="last")
-        async def last(text: str, context: WorkflowContext[Never, str]) -> None:
-            await context.yield_output((await reader.run(text)).text)
-
-        return WorkflowBuilder(name="Flow", start_executor=first).add_edge(first, last).build()
-
-    app = OwnedApp(workflows=[flow])
-    body = {"message": "1", "thread_id": "w", "context": CONTEXT, "metadata": {"ticket": 7}}
-    async with app.http:
-        answer = await app.ask("ada", "POST", "/api/workflows/Flow/run", json=body)
-
-    assert (answer.status_code, answer.json()["metadata"]) == (200, {"ticket": 7}), answer.text
-    assert [note for note in noted if not note.startswith("model ")] == [
-        f"{name} {json.dumps(CONTEXT)}" for name in ("executor", "middleware", "provider", "tool")
-    ]

@@ -20,22 +20,15 @@ def picture(**properties: Any) -> dict[str, Any]:
 BAD_CONTENTS = {
     "contents that are an object": bad_json(400, "invalid_field", "'contents' is a JSON object", contents={}),
     "33 contents": bad_json(400, "invalid_field", "the limit is 32", contents=[{"$type": "text", "text": "a"}] * 33),
-    "no content and no message": bad_json(400, "missing_message", "no message", message=None, contents=[]),
     "a blank message beside contents": bad_json(400, "missing_message", "blank", message="", contents=[picture()]),
     "a content that is a text": bad_content("contents[1] must be an object", "look"),
     "a tool call": bad_content("contents[1].$type is 'functionCall'", {"$type": "functionCall", "callId": "c"}),
-    "a tool result": bad_content("contents[1].$type is 'functionResult'", {"$type": "functionResult", "callId": "c"}),
-    "a reasoning": bad_content("contents[1].$type is 'reasoning'", {"$type": "reasoning", "text": "so"}),
     "an unknown kind": bad_content("contents[1].$type is 'unknown'", {"$type": "unknown", "content": {"type": "text"}}),
     "no base64": bad_content(
         "contents[1].uri is not valid base64", {"$type": "data", "uri": "data:image/png;base64,%"}
     ),
     "a picture that says it is another": bad_content("its data URI has another type", picture(mediaType="image/gif")),
-    "a document called a picture": bad_content(
-        "its data URI has another type", picture(uri="data:application/pdf;base64,aGk=", mediaType="image/png")
-    ),
     "a blank name": bad_content("contents[1].name must be a string that is not blank", picture(name=" ")),
-    "a name of 256 characters": bad_content("contents[1].name has more than 255 characters", picture(name="n" * 256)),
     "a media type that is none": bad_content("contents[1].mediaType is 'image'", {**picture(), "mediaType": "image"}),
     "a document": bad_content(
         "contents[1] is application/pdf, and the model of this agent takes text, image/* only",
@@ -53,17 +46,8 @@ BAD_CONTENTS = {
     "a reference to a file on disk": bad_content(
         "Send an http or https address", {"$type": "uri", "uri": "file:///etc/passwd", "mediaType": "image/png"}
     ),
-    "a reference without a host": bad_content(
-        "must be an absolute URI", {"$type": "uri", "uri": "https:///a.png", "mediaType": "image/png"}
-    ),
     "a reference with a port that is none": bad_content(
         "must be an absolute URI", {"$type": "uri", "uri": "https://example.com:99999/a.png", "mediaType": "image/png"}
-    ),
-    "a reference with an empty part in its host": bad_content(
-        "must be an absolute URI", {"$type": "uri", "uri": "https://a..b/c", "mediaType": "image/png"}
-    ),
-    "base64 without its end": bad_content(
-        "contents[1].uri is not valid base64", {"$type": "data", "uri": "data:image/png;base64,eA"}
     ),
     "data of a media type that is none": bad_content(
         "contents[1].uri must look like data:", {"$type": "data", "uri": "data:;=;;base64,eA=="}

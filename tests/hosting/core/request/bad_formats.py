@@ -41,12 +41,9 @@ def deep(levels: int) -> dict[str, Any]:
 BAD_FORMATS = {
     "a format that is a word": bad_format("is a JSON string", "json"),
     "two formats": bad_format("is also sent as", {"type": "json_object"}, responseFormat={"type": "text"}),
-    "any object and more": bad_format("has 'schema', which is not known", {"type": "json_object", "schema": {}}),
     "a format without a schema": bad_format("no object json_schema.schema", {"type": "json_schema"}),
-    "a format whose schema is a list": bad_format("no object json_schema.schema", enveloped(schema=[])),
     "a format with an unknown member": bad_format("has 'title', which is not", enveloped(schema={}, title="x")),
     "a format whose name has a blank": bad_format("1 to 64 of A-Z", enveloped(schema={}, name="a b")),
-    "a format that is strict by a word": bad_format("Send true or false", enveloped(schema={}, strict="yes")),
     "a schema of an unknown type": bad_schema("is not a JSON Schema at #/type: 'objekt' breaks", type="objekt"),
     "a schema of an unknown dialect": bad_schema("is of the dialect 'x'", **{"$schema": "x"}),
     "a schema wrong where only a reference leads": bad_schema(
@@ -56,7 +53,6 @@ BAD_FORMATS = {
     "a reference to elsewhere": bad_schema(
         "has the reference 'http://127.0.0.1:9/x'", **{"$ref": "http://127.0.0.1:9/x"}
     ),
-    "a reference to a file": bad_schema("has the reference 'file:///etc/hosts'", items={"$ref": "file:///etc/hosts"}),
     "a reference to nothing": bad_schema("has the reference '#/$defs/b'", **{"$ref": "#/$defs/b"}),
     "a reference by another name of the document": bad_schema(
         "has $id at #/items", items={"$id": "http://x/", "$ref": "#"}
@@ -67,9 +63,6 @@ BAD_FORMATS = {
     ),
     "a pattern that looks ahead": bad_schema("has the pattern '(?=a)' at #/items", items={"pattern": "(?=a)"}),
     "a pattern of many steps": bad_schema("has patterns that are too large together, up to #", pattern="\\pL{9}"),
-    "a pattern of megabytes": bad_schema(
-        "has the pattern '\\\\pL{1000}' at #, which RE2 does not read or finds too large", pattern="\\pL{1000}"
-    ),
     "patterns of many steps together": bad_schema(
         "has patterns that are too large together, up to #/allOf",
         allOf=[{"pattern": f"a{{1000}}{n}"} for n in range(20)],
@@ -78,9 +71,7 @@ BAD_FORMATS = {
     "a pattern that is a number where no reference leads": bad_schema(
         "is not a JSON Schema at #/$defs/a/pattern", **{"$schema": DRAFT_7, "$defs": {"a": {"pattern": 5}}}
     ),
-    "a type among whose words is an object": bad_schema("is not a JSON Schema at #/type", type=["string", {}]),
     "names by pattern": bad_schema("has patternProperties at #", patternProperties={"a": {}}),
-    "a dynamic reference": bad_schema("has $dynamicRef at #", **{"$dynamicRef": "#"}),
     "a schema of 33 levels": bad_schema("is nested deeper than 32", **deep(33)),
     "a schema of 33,000 characters": bad_schema("has 33,018 characters; the limit is 32,768", description="x" * 33_000),
     "a number out of range": Bad(

@@ -33,45 +33,26 @@ def bad_header(code: str, says: str, name: str, value: str) -> Bad:
 
 
 BAD_REQUESTS = {
-    "no JSON": Bad(400, "invalid_json", "line 1 column 2", b"{message: hi}"),
     "an empty JSON body": Bad(400, "invalid_json", "is not JSON", b""),
     "two JSON values": Bad(400, "invalid_json", "Extra data", b'{"message": "hi"} {}'),
-    "a duplicate key": Bad(400, "invalid_json", "'message' twice", b'{"message": "a", "message": "b"}'),
-    "NaN": Bad(400, "invalid_json", "NaN", b'{"message": "hi", "wait_for_response": NaN}'),
     "Infinity": Bad(400, "invalid_json", "Infinity", b'{"message": "hi", "thread_id": -Infinity}'),
     "a number of 5,000 digits": Bad(400, "invalid_json", "too many digits", b'{"message": ' + b"9" * 5000 + b"}"),
-    "100,000 open brackets": Bad(400, "invalid_json", "nested deeper", b'{"message": ' + b"[" * 100_000),
     "65 levels": Bad(400, "invalid_json", "nested deeper than 64", b"[" * 65 + b"]" * 65),
-    "bad UTF-8 in JSON": Bad(400, "invalid_encoding", "at byte 13", b'{"message": "\xff"}'),
     "bad UTF-8 in text": Bad(400, "invalid_encoding", "at byte 1", b"a\xff", TEXT),
     "half a surrogate pair": Bad(400, "invalid_encoding", "surrogate", b'{"message": "\\ud83d!"}'),
-    "half a surrogate pair in a key": Bad(400, "invalid_encoding", "surrogate", b'{"message": "a", "\\udc00": 1}'),
-    "an array": Bad(400, "invalid_body", "a JSON array", b'["message"]'),
-    "a string": Bad(400, "invalid_body", "a JSON string", b'"message"'),
-    "null": Bad(400, "invalid_body", "a JSON null", b"null"),
     "no message": Bad(400, "missing_message", "no message", b"{}"),
-    "a null message": bad_json(400, "missing_message", "no message", message=None),
     "a blank message": bad_json(400, "missing_message", "blank", message=" \n\t"),
     "a blank text": Bad(400, "missing_message", "blank", b"  ", TEXT),
     "a message that is a number": bad_json(400, "invalid_field", "'message' is a JSON number", message=5),
-    "a message that is an object": bad_json(400, "invalid_field", "'message' is a JSON object", message={"text": "hi"}),
     "an unknown field near a known one": bad_json(400, "unknown_field", "Did you mean 'message'?", mesage="hi"),
-    "an unknown field near none": bad_json(400, "unknown_field", "Known fields:", zzz=1),
     "another role": bad_json(400, "invalid_field", "'system' is not allowed here. Send 'user'", role="system"),
-    "a role that is a list": bad_json(400, "invalid_field", "\"['user']\" is not allowed", role=["user"]),
-    "several messages in a list": bad_json(400, "unknown_field", "Did you mean 'message'?", messages=["a", "b"]),
     "a tool switch that is none": bad_json(
         400, "invalid_field", "enable_tool_calls is 'some'", enable_tool_calls="some"
     ),
     "a thread id that is a number": bad_json(400, "invalid_field", "'thread_id' is a JSON number", thread_id=7),
-    "a thread id with a slash": bad_json(400, "invalid_thread_id", "'a/b'", thread_id="a/b"),
     "a thread id of one dot": bad_json(400, "invalid_thread_id", "'.'", thread_id="."),
-    "a thread id of two dots": bad_json(400, "invalid_thread_id", "'..'", thread_id=".."),
-    "a thread id that ends in a dot": bad_json(400, "invalid_thread_id", "'a.'", thread_id="a."),
-    "a thread id with an at sign": bad_json(400, "invalid_thread_id", "'@dafx-joker@k'", thread_id="@dafx-joker@k"),
     "a thread id with a line end": bad_json(400, "invalid_thread_id", "'a\\n'", thread_id="a\n"),
     "a thread id in another script": bad_json(400, "invalid_thread_id", "'٣'", thread_id="٣"),
-    "a thread id of 65 characters": bad_json(400, "invalid_thread_id", "1 to 64", thread_id="a" * 65),
     "a bad thread id in the query": Bad(400, "invalid_thread_id", "'a/b'", b"hi", TEXT, f"{RUN}?thread_id=a%2Fb"),
     "a bad thread id in a header": bad_header("invalid_thread_id", "'a b'", "x-ms-thread-id", "a b"),
     "two threads in the body": bad_json(400, "conflicting_thread_ids", "'a' and 'b'", thread_id="a", session_id="b"),
@@ -83,24 +64,16 @@ BAD_REQUESTS = {
         400, "invalid_thread_id", "'a,b'", b"hi", TEXT, f"{RUN}?thread_id=a&thread_id=b"
     ),
     "a wait that is neither": bad_json(400, "invalid_wait", "'maybe'", wait_for_response="maybe"),
-    "a wait of two": bad_json(400, "invalid_wait", "'2'", waitForResponse=2),
     "a wait header that is neither": bad_header("invalid_wait", "'perhaps'", "x-ms-wait-for-response", "perhaps"),
     "a preferred wait that is no number": bad_header("invalid_wait", "wait='soon'", "prefer", "wait=soon"),
-    "a negative preferred wait": bad_header("invalid_wait", "wait='-1'", "prefer", "wait=-1"),
     "a busy policy that is none": bad_json(400, "invalid_field", "'busy' is 'soon'. Send 'queue'", busy="soon"),
     "a busy policy that is a list": bad_json(400, "invalid_field", "'busy' is \"['reject']\"", busy=["reject"]),
-    "a busy policy that is none in the query": Bad(
-        400, "invalid_field", "'busy' is 'wait'", b'{"message": "hi", "busy": "queue"}', JSON, f"{RUN}?busy=wait"
-    ),
-    "a blank busy policy in the query": Bad(400, "invalid_field", "'busy' is ''", b"hi", TEXT, f"{RUN}?busy="),
     "two busy policies in the query": Bad(
         400, "invalid_field", "'reject,queue'", b"hi", TEXT, f"{RUN}?busy=reject&busy=queue"
     ),
     "a key with a blank": bad_header("invalid_idempotency_key", "Idempotency-Key", "idempotency-key", "a b"),
     "an empty key": bad_header("invalid_idempotency_key", "Idempotency-Key", "idempotency-key", ""),
     "a key of 256 characters": bad_header("invalid_idempotency_key", "1 to 255", "idempotency-key", "k" * 256),
-    "a body over the limit": Bad(413, "body_too_large", "1048576", b"a" * 1_048_577, TEXT),
-    "a picture": Bad(415, "unsupported_media_type", "image/png", b"hi", {"content-type": "image/png"}),
     "a form with files": Bad(
         415, "unsupported_media_type", "multipart/", b"hi", {"content-type": "multipart/form-data"}
     ),

@@ -200,13 +200,6 @@ def log() -> Log:
 
 
 @pytest.mark.behaviour("http.readiness")
-async def test_a_log_that_nobody_has_used_is_read_once_however_many_ask(log: Log) -> None:
-    received = [*await asyncio.gather(*(log.is_ready() for _ in range(5))), await log.is_ready()]
-
-    assert (received, log.reads) == ([True] * 6, 1)
-
-
-@pytest.mark.behaviour("http.readiness")
 @pytest.mark.parametrize(("verb", "seconds"), [("read", 5.0), ("append", 30.0)])
 async def test_a_failure_is_the_answer_for_a_while_and_then_one_read_decides(
     log: Log, verb: Verb, seconds: float
@@ -219,17 +212,6 @@ async def test_a_failure_is_the_answer_for_a_while_and_then_one_read_decides(
 
     assert (early, asked_early) == ([False] * 3, 0)
     assert ([await log.is_ready(), await log.is_ready()], log.reads) == ([True, True], 1)
-
-
-@pytest.mark.behaviour("http.readiness")
-async def test_reads_that_work_take_nothing_back_of_an_append_that_failed(log: Log) -> None:
-    """As on a full disk; the next append that works does."""
-    log.readiness.failed("append", "")
-    log.readiness.worked("read", "")
-    full = await log.is_ready()
-    log.readiness.worked("append", "")
-
-    assert (full, await log.is_ready(), log.reads) == (False, True, 0)
 
 
 GUARD_SECONDS = 5.0

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
-from azure.core import MatchConditions
 from azure.data.tables import EdmType
 
 from hosting.core.stores.contract import (
@@ -112,9 +109,6 @@ KIND = "Content-Type: application/json;odata=minimalmetadata;streaming=true;char
 FAILED = f"{PART}409 Conflict\r\n{KIND}{json.dumps(ERROR)}\r\n"
 
 
-LEFT_OUT = ("x-ms-date", "Date", "Content-Length")
-
-
 def batch(*parts: str) -> bytes:
     """Return the body of an answer whose change set has these parts."""
     head = "--batchresponse_1\r\nContent-Type: multipart/mixed; boundary=changesetresponse_1\r\n\r\n"
@@ -178,41 +172,6 @@ async def test_an_answer_that_does_not_say_that_all_was_done_is_an_error(
             await submit(table, CHANGES[:1])
 
     assert met.value.error_code == code
-
-
-@pytest.mark.behaviour("log.tables-batch")
-async def test_a_batch_is_sent_as_the_official_client_sends_it() -> None:
-    """But for ids, dates, and the types of texts, which go without saying."""
-    service = answering("202 Accepted", batch(*[f"{DONE}ETag: {FOUND}\r\n\r\n\r\n"] * 4))
-    at = {"etag": FOUND, "match_condition": MatchConditions.IfNotModified}
-    theirs: Any = [
-        ("create", ENTITY, {"response_preference": "return-no-content"}),
-        ("update", ENTITY, {"mode": "replace", **at}),
-        ("delete", ENTITY, at),
-        ("upsert", ENTITY, {"mode": "replace"}),
-    ]
-    async with service.table() as table:
-        await table.client.submit_transaction(theirs)
-        expected = said_in(service.sent)
-        await submit(table, [*CHANGES, EntityChange("PUT", ENTITY)])
-
-    assert said_in(service.sent) == expected
-    assert len(expected) == 4
-
-
-def said_in(body: bytes) -> list[tuple[str, set[str], dict[str, object]]]:
-    """Return the request line, the headers and the entity of each change in a batch."""
-    parts = re.split(r"--changeset_[^\n]*\n", body.decode())[1:-1]
-    return [said_by(part.replace("\r\n", "\n")) for part in parts]
-
-
-def said_by(part: str) -> tuple[str, set[str], dict[str, object]]:
-    own, _, request = part.partition("\n\n")
-    head, _, body = request.partition("\n\n")
-    line, *headers = head.split("\n")
-    entity = json.loads(body) if body.strip() else {}
-    received = {header for header in [*own.split("\n"), *headers] if not header.startswith(LEFT_OUT)}
-    return line, received, {name: value for name, value in entity.items() if value != "Edm.String"}
 
 
 HEAD = StoredHead(1, "a", b"{}")

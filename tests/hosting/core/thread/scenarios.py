@@ -81,3 +81,18 @@ WORLDS = {
         approvals=TWO,
     ),
 }
+
+LARGE = {
+    "a caller waits, and its process dies, sleeps or is stopped",
+    "a run of several attempts is handed on by its caller's process and by its entity",
+    "two callers wait in two processes",
+    "a run fails and is tried again, or is given up",
+    "a run waits for too long, and may be claimed at that moment",
+    "a receipt is settled while the thread is begun again",
+    "a run is interrupted from another process",
+    "a message joins a run of another process, and is cancelled",
+    "a run is paused and resumed from another process",
+    "processes that pause and resume a run, and the one that has it, die",
+    "a paused run is cancelled, and another waits behind it",
+}
+"""Those that take half a second and more to search."""

@@ -9,17 +9,22 @@ from hosting.core.thread.commands import (
     ClaimRun,
     Command,
     ExpireRun,
+    JoinRuns,
+    PauseRun,
     RecordSteps,
     ReleaseRun,
+    ResumeRun,
     RetryRun,
     SignalFailed,
     Unchanged,
 )
 from hosting.core.thread.draft import SIGNAL_SECONDS
+from hosting.core.thread.head import decode, encode
 from hosting.core.thread.rows import KeyRow, RowChange
+from hosting.core.thread.run import end_by_joining
 from hosting.core.thread.run_request import Decision
 from tests.hosting.core.thread.played import after
-from tests.support.threads import DEADLINE, NOW, Thread, accept, end, model_result, terms
+from tests.support.threads import DEADLINE, NOW, Thread, accept, accepted, end, model_result, terms
 
 HELD = accept("r1", claimed=True)
 CANCEL = CancelRun(NOW, "r1")
@@ -163,11 +168,85 @@ def test_a_cancelled_run_that_is_let_go_of_ends_there() -> None:
         assert thread.kinds().count("cancel_requested") == 1
 
 
-@pytest.mark.behaviour("thread.failed-signals")
-def test_a_run_that_another_holds_is_left_to_it() -> None:
-    """An entity holds it: a signal was taken after all."""
-    thread = after(HELD)
-    thread.do(taken_over(thread))
+def paused_thread() -> Thread:
+    """Return a thread whose only run was at work, is paused, and has no holder any more."""
+    return after(accept("r1", claimed=True), PauseRun(NOW, "r1"), ReleaseRun(NOW, "token-r1", signalled=True))
 
-    assert thread.do(SignalFailed(NOW, "r1", "token-r1")) == Unchanged("r1")
-    assert thread.head.is_held_by("e1")
+
+@pytest.mark.behaviour("runs.pause")
+def test_a_paused_run_is_claimed_by_nobody_until_it_is_resumed() -> None:
+    """Neither for its caller nor by the entity; once it is resumed, it is as before."""
+    thread = paused_thread()
+    claims = [ClaimRun(NOW, terms("c1"), run_id="r1"), ClaimRun(NOW, terms("e1", "entity"))]
+    refused = [thread.do(claim) for claim in claims]
+    resumed = thread.do(ResumeRun(NOW, "r1"))
+    thread.do(claims[1])
+
+    assert refused == [Unchanged("r1"), Unchanged("r1")]
+    assert isinstance(resumed, Change)
+    assert resumed.signal
+    assert thread.kinds() == ["accepted", "claimed", "paused", "released", "resumed", "claimed"]
+
+
+@pytest.mark.behaviour("runs.pause")
+def test_pausing_and_resuming_again_changes_nothing() -> None:
+    """A repeated resume has the signal sent before which the first one may have died."""
+    thread = paused_thread()
+    again = thread.do(PauseRun(NOW, "r1"))
+    thread.do(ResumeRun(NOW, "r1"))
+    attached = thread.do(ResumeRun(NOW, "r1"))
+
+    assert again == Unchanged("r1")
+    assert isinstance(attached, Change)
+    assert attached.signal
+    assert thread.last(1) == [("attached", "r1")]
+    assert thread.do(ResumeRun(NOW, "r1")) == Unchanged("r1", signal=True)
+
+
+@pytest.mark.behaviour("runs.pause")
+def test_a_run_that_ends_or_has_ended_is_not_paused() -> None:
+    thread = after(accept("r1", claimed=True), CancelRun(NOW, "r1"))
+
+    assert thread.do(PauseRun(NOW, "r1")) == Unchanged("r1")
+    thread.do(end("r1"))
+    assert thread.do(PauseRun(NOW, "r1")) == Unchanged("r1")
+    assert thread.do(ResumeRun(NOW, "r1")) == Unchanged("r1")
+
+
+@pytest.mark.behaviour("runs.pause")
+def test_a_paused_run_is_cancelled_at_once_and_whoever_waits_behind_it_is_signalled_for() -> None:
+    """Nobody has a signal left while the thread stands still."""
+    thread = paused_thread()
+    thread.do(accept("r2"))
+    outcome = thread.do(CancelRun(NOW, "r1"))
+
+    assert isinstance(outcome, Change)
+    assert thread.last(2) == [("cancel_requested", "r1"), ("cancelled", "r1")]
+    assert (outcome.signal, [run.id for run in thread.head.runs], thread.head.is_paused) == (True, ["r2"], False)
+
+
+@pytest.mark.behaviour("runs.pause")
+def test_a_reader_of_a_paused_run_needs_no_signal() -> None:
+    """However long it stands: else each reader would wake the thread's entity for nothing."""
+    thread = paused_thread()
+
+    assert thread.do(AttachToRun(NOW + 100 * SIGNAL_SECONDS, "r1")) == Unchanged("r1", signal=False)
+
+
+@pytest.mark.behaviour("runs.pause")
+def test_a_paused_message_joins_no_run() -> None:
+    thread = after(accept("r1", claimed=True), accept("r2", steers=True), PauseRun(NOW, "r2"))
+
+    assert thread.head.joining == ()
+    joined = end_by_joining(accepted("r2"), "r1", 2, NOW)
+    assert thread.do(JoinRuns("token-r1", (joined,))) == Unchanged("r1")
+
+
+@pytest.mark.behaviour("runs.pause")
+def test_a_head_has_nothing_of_a_pause_that_is_over() -> None:
+    thread = paused_thread()
+    assert decode(encode(thread.head)) == thread.head
+
+    thread.do(ResumeRun(NOW, "r1"))
+
+    assert b"paused" not in encode(thread.head)

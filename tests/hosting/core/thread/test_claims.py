@@ -17,7 +17,7 @@ from hosting.core.thread.commands import (
     Stale,
     Unchanged,
 )
-from hosting.core.thread.events import Claimed, Delta, ToolResult
+from hosting.core.thread.events import Claimed, Delta
 from hosting.ports import MOST_ROWS
 from tests.hosting.core.thread.played import after
 from tests.support.threads import (
@@ -34,7 +34,6 @@ from tests.support.threads import (
 )
 
 HELD = accept("r1", claimed=True)
-RESULT = ToolResult(at=NOW, run_id="r1", key="1.call", text="done")
 
 
 def take(thread: Thread, token: str, **members: object) -> Outcome:
@@ -93,19 +92,6 @@ def test_a_holder_that_appended_nothing_for_its_lease_is_taken_over() -> None:
 
 
 @pytest.mark.behaviour("thread.lost-holders")
-def test_an_operation_takes_over_the_entitys_claim_that_stood_when_it_began() -> None:
-    """The engine runs one at a time, so the one before is gone; a claim that came since is of a later execution."""
-    thread = after(accept("r1"))
-    began = thread.head.position
-    take(thread, "e1")
-
-    take(thread, "e2", since=thread.head.position)
-
-    assert thread.head.is_held_by("e2")
-    assert take(thread, "e1", since=began) == Unchanged("r1")
-
-
-@pytest.mark.behaviour("thread.lost-holders")
 def test_a_run_that_lost_three_processes_has_crashed() -> None:
     """It is not tried again: it may be what ends them. A release after two is no third loss."""
     thread, released = after(HELD), after(HELD)
@@ -119,17 +105,6 @@ def test_a_run_that_lost_three_processes_has_crashed() -> None:
     assert thread.events[-1].code == "run_crashed"  # type: ignore[union-attr]
     assert released.head.is_held_by("e3")
     assert (released.head.runs[0].attempts, released.head.runs[0].lost) == (4, 2)
-
-
-@pytest.mark.behaviour("thread.lost-holders")
-def test_a_run_of_hours_survives_a_lost_process_at_each_of_its_steps() -> None:
-    """Three are too many at one step only: with a result, a model's or a tool's, the run has gone on."""
-    thread = after(HELD)
-    for number, step in enumerate([model_result(), RESULT] * 10):
-        lose(thread, f"a{number}", f"b{number}")
-        thread.do(RecordSteps(f"b{number}", (step,)))
-
-    assert (thread.head.runs[0].lost, thread.head.runs[0].fruitless) == (40, 0)
 
 
 @pytest.mark.behaviour("run.attempts")
@@ -240,22 +215,6 @@ def test_whoever_ends_a_run_claims_the_next_one_whose_caller_it_holds() -> None:
     assert ours.events[3:5] == [words, completed("r1")]
     assert (ours.last(1), ours.head.is_held_by("t2")) == ([("claimed", "r2")], True)
     assert (theirs.last(1), theirs.head.claim) == ([("completed", "r1")], None)
-
-
-@pytest.mark.behaviour("thread.order")
-def test_a_run_that_was_cancelled_while_it_waited_gets_its_end_in_its_turn() -> None:
-    """With the append that makes it the first, so ends stand in the order of acceptance."""
-    thread = after(
-        HELD,
-        *(accept(run_id) for run_id in ("r2", "r3", "r4")),
-        CancelRun(NOW, "r2"),
-        CancelRun(NOW, "r3", "queue_time"),
-    )
-
-    thread.do(end("r1", callers={"r4": terms("t4")}))
-
-    assert thread.last(4) == [("completed", "r1"), ("cancelled", "r2"), ("failed", "r3"), ("claimed", "r4")]
-    assert thread.events[-2].code == "run_lost"  # type: ignore[union-attr]
 
 
 @pytest.mark.behaviour("thread.order")

@@ -20,7 +20,7 @@ from tests.hosting.core.thread.decisions import Decide, Decisions
 from tests.hosting.core.thread.entity import Entity
 from tests.hosting.core.thread.history import EVENTS
 from tests.hosting.core.thread.holders import Holders
-from tests.hosting.core.thread.scenarios import ONE, WORLDS, a, b, waits
+from tests.hosting.core.thread.scenarios import LARGE, ONE, WORLDS, a, b, waits
 from tests.hosting.core.thread.search import Search, Searched
 from tests.hosting.core.thread.world import Faults, State, Step, World
 
@@ -79,8 +79,9 @@ def searched_world(sentence: str) -> Searched:
     return explored(WORLDS[sentence])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sentence", WORLDS)
+@pytest.mark.parametrize(
+    "sentence", [pytest.param(sentence, marks=[pytest.mark.slow] * (sentence in LARGE)) for sentence in WORLDS]
+)
 def test_no_interleaving_breaks_a_promise(sentence: str, record_property: Any) -> None:
     """Each of them in a small world, so that every run of the tests sees it."""
     searched = searched_world(sentence)

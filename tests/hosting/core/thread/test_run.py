@@ -20,11 +20,9 @@ from hosting.core.thread.commands import (
     Unchanged,
 )
 from hosting.core.thread.events import ApprovalAnswered, CancelRequested, Checkpointed, Delta
-from hosting.core.thread.finish import word_of
 from hosting.core.thread.messages import expiry
-from hosting.core.thread.run import Cancelling, Ended, Gone, Open, Run, end_by_joining, fold_run, unanswered, under_way
+from hosting.core.thread.run import Cancelling, Ended, Gone, Open, Run, end_by_joining, unanswered, under_way
 from hosting.core.thread.run_request import OF_TASK, Decision, PendingApproval, RunRequest, Superstep
-from hosting.core.thread.usage import entry_counts
 from hosting.errors import RunFailedError
 from tests.hosting.core.thread.played import ADDRESS, after, run_of
 from tests.support.threads import (
@@ -106,16 +104,6 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
         state=Ended(5, completed("r1", "a1")),
         answers=(ApprovalAnswered(at=NOW, run_id="r1", decision=yes),),
     )
-
-
-@pytest.mark.behaviour("thread.run")
-def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
-    thread = after(accept("r1", claimed=True), accept("r2"), CancelRun(NOW, "r1"), end("r1"), CancelRun(NOW, "r2"))
-
-    run = run_of(thread)
-
-    assert (run.first, run.last, run.state) == (1, 5, Ended(5, completed("r1")))
-    assert fold_run(ADDRESS, "r9", enumerate(thread.events, start=1)) is None
 
 
 @pytest.mark.behaviour("thread.run")
@@ -224,20 +212,6 @@ def test_a_superstep_is_under_way_until_its_checkpoint_or_the_end_of_its_run() -
 )
 def test_a_run_is_of_the_task_that_its_webhook_names(webhook: str | None, run_id: str | None) -> None:
     assert RunRequest(webhook=webhook).task_run("r1") == run_id
-
-
-@pytest.mark.behaviour("thread.run")
-def test_what_is_no_word_of_ours_is_no_reason_and_what_is_no_count_beside_is_none() -> None:
-    """An entry may have been written by anybody."""
-    fields: list[object] = [None, "stop", {}, {"finish_reason": ""}, {"finish_reason": 5}, {"finish_reason": "stop"}]
-    usage = [{"inputTokenCount": 3, "extensionData": beside} for beside in (5, {"estimatedTokenCount": 4, "more": 1})]
-
-    assert [word_of(each) for each in fields] == [None] * 5 + ["stop"]
-    assert [entry_counts({"usage": each}) for each in (5, *usage)] == [
-        {},
-        {"inputTokenCount": 3},
-        {"inputTokenCount": 3, "estimatedTokenCount": 4},
-    ]
 
 
 @pytest.mark.behaviour("thread.approvals")
