@@ -139,11 +139,12 @@ def states(events: Events) -> list[Any]:
             case {"type": "STATE_SNAPSHOT", "snapshot": state}:
                 had.append(state)
             case {"type": "STATE_DELTA", "delta": changes}:
-                had.append(_changed(had[-1], changes))
+                had.append(patched(had[-1], changes))
     return had
 
 
-def _changed(state: Any, changes: list[dict[str, Any]]) -> Any:
+def patched(state: Any, changes: list[dict[str, Any]]) -> Any:
+    """Return a state with changes of JSON Patch."""
     changed = json.loads(json.dumps(state))
     for change in changes:
         *path, last = [name.replace("~1", "/").replace("~0", "~") for name in change["path"].split("/")[1:]]

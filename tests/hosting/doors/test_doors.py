@@ -16,6 +16,7 @@ from tests.support.carriers import GUARD_SECONDS
 from tests.support.cluster.cluster import Cluster
 from tests.support.direct import DirectHost
 from tests.support.doors import DOORS, PICTURE, Asked, Door
+from tests.support.joining import both, steered
 from tests.support.made_app import app_of, served, triggers
 
 THREADS = "/api/agents/Joker/threads"
@@ -195,6 +196,18 @@ async def test_a_form_of_another_site_begins_no_run(http: httpx.AsyncClient, hos
 
     assert door.refusal(refused) == (403, "cross_site")
     assert {*host.entities.states} == before
+
+
+@pytest.mark.behaviour("chat.steering")
+@pytest.mark.behaviour("ai-sdk.steering")
+@pytest.mark.parametrize("door", [door for door in DOORS if door.name != "ag-ui"], ids=lambda door: door.name)
+async def test_a_message_that_joins_a_run_gets_the_answer_of_that_run(door: Door) -> None:
+    """A page of AG-UI is told instead that its message has joined."""
+    async with steered([*WIRES]) as (http, working):
+        first, second = await both(http, working, door.ask(http, "first", key="1"), door.ask(http, "and this", key="2"))
+
+    assert '"user: and this"' in door.text(first)
+    assert door.text(second) == door.text(first)
 
 
 JSON, PNG = "application/json", "image/png"

@@ -41,21 +41,6 @@ async def test_an_approved_call_is_made_and_its_result_has_the_id_of_the_call(wi
 
 
 @INTERRUPTS
-@pytest.mark.parametrize("reason", ["too much", None])
-async def test_a_denied_call_is_not_made(wired: Wired, reason: str | None) -> None:
-    (asked,) = interrupts(await wired.run(wanted("call refund 7"), "Clerk"))
-    payload = {"approved": False, **({"reason": reason} if reason else {})}
-    events = await wired.run(resume(answer(asked["id"], **payload)), "Clerk")
-    result = next(one for one in events if one["type"] == "TOOL_CALL_RESULT")
-
-    assert kinds(events)[:2] == ["RUN_STARTED", "TOOL_CALL_RESULT"]
-    assert result["toolCallId"] == asked["toolCallId"]
-    assert result["content"].startswith("The call was not approved")
-    assert result["content"].endswith(reason or "was not made.")
-    assert wired.notes == []
-
-
-@INTERRUPTS
 async def test_equal_calls_are_kept_apart_and_nothing_is_said_before_their_answers(wired: Wired) -> None:
     asked = interrupts(await wired.run(wanted("call refund 7, refund 7, look 1"), "Clerk"))
     busy, pending = await wired.refused(wanted("hello", run="r-2"), "Clerk")

@@ -168,7 +168,7 @@ async def test_a_page_is_shown_the_message_that_joined_its_run() -> None:
     Sent again as the next one it is that; and a page that edits the first one takes both back, with the run.
     """
     first = wanted("first")
-    async with steered("ag-ui") as (http, working):
+    async with steered(["ag-ui"]) as (http, working):
         events, word = await both(http, working, run(http, first), run(http, wanted(run="r-2", messages=[WORD])))
         shown = folded(events, first["messages"])
         again = folded(await run(http, {**first, "messages": shown}), shown)

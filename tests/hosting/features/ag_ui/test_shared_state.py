@@ -15,10 +15,9 @@ from agent_framework import AgentSession
 from hosting.features.ag_ui.context import MOST_CONTEXT_BYTES
 from hosting.http.json_patch import shorter_patch
 from hosting.shared_state import MOST_STATE_BYTES, read_state, write_state
-from tests.support.ag_ui import Events, Wired, folded, kinds, text_of, wanted
+from tests.support.ag_ui import Events, Wired, folded, kinds, patched, text_of, wanted
 from tests.support.any_json import AnyJson
 from tests.support.joining import both
-from tests.support.npm_client import printed_by, with_packages
 from tests.support.painter import painter
 from tests.support.seeds import repeated
 from tests.support.shown_page import Shown, contents_of, shown_by
@@ -26,7 +25,6 @@ from tests.support.steered import Working
 
 CONTEXT = pytest.mark.behaviour("ag-ui.context")
 STATE = pytest.mark.behaviour("ag-ui.state")
-HERE = Path(__file__).parent
 ANY = AnyJson(["", "a", "~/", "ü😀"], ["a", "b", "0", "1", "-", "", "~0", "a/b", "~1", "length", "ü"])
 PAGE = [{"description": "The open order.", "value": "A-17"}]
 
@@ -270,36 +268,19 @@ def changed(value: Any, chance: random.Random) -> Any:
     return value
 
 
-def as_in_javascript(value: Any) -> Any:
-    return json.loads(json.dumps(value), parse_int=float)
-
-
 @STATE
-@pytest.mark.slow
-async def test_the_clients_package_makes_the_same_of_every_patch(
-    pytestconfig: pytest.Config, tmp_path: Path, seed: int
-) -> None:
+def test_every_patch_makes_the_one_state_of_the_other(seed: int) -> None:
     """Of any two values, with long texts around so that a patch is shorter."""
-    chance, pairs, expected = random.Random(seed), [], []
-    for _ in range(repeated(3000, 100_000)):
+    chance, count = random.Random(seed), 0
+    for _ in range(repeated(300, 100_000)):
         before = {"rest": "x" * 1000, "list": [ANY.value(chance) for _ in range(4)], **ANY.members(chance, 4)}
         after = changed(copy.deepcopy(before), chance)
         patch = shorter_patch(json.dumps(before), json.dumps(after))
         if patch is not None:
-            pairs.append([before, patch])
-            expected.append(after)
-    file = tmp_path / "pairs.json"
-    file.write_text(json.dumps(pairs), encoding="utf-8")
-    script = with_packages(HERE / "patches.mjs", Path(pytestconfig.cache.mkdir("ag-ui-node")))
-    got = await printed_by(script, str(file))
-    differing = [
-        [*pair, value, after]
-        for pair, value, after in zip(pairs, got, expected, strict=True)
-        if as_in_javascript(value) != as_in_javascript(after)
-    ]
+            count += 1
+            assert patched(before, patch) == after, (before, patch)
 
-    assert len(pairs) > 1000
-    assert differing[:3] == []
+    assert count > 100
 
 
 @STATE

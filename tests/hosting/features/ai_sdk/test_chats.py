@@ -225,7 +225,7 @@ async def test_a_chat_is_read_with_files_and_without_one_is_empty(chats: Chats) 
 @pytest.mark.behaviour("ai-sdk.steering")
 async def test_a_message_that_joins_a_run_is_shown_there_and_gets_its_answer() -> None:
     """A chat that is reloaded has it within the answer, and no answer of its own."""
-    async with steered("ai-sdk") as (http, working):
+    async with steered(["ai-sdk"]) as (http, working):
 
         async def run(message_id: str, text: str) -> list[Chunk]:
             message = {"id": message_id, "role": "user", "parts": [{"type": "text", "text": text}]}

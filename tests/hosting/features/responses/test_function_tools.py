@@ -53,25 +53,15 @@ async def test_a_stream_has_the_calls_as_openais_has_them(open_wired: ResponsesA
 
 
 @pytest.mark.behaviour("responses.functions")
-async def test_functions_and_approvals_of_one_response_are_answered_together(open_wired: ResponsesApp) -> None:
-    """And are listed as the input of the response that goes on."""
+async def test_answers_are_the_input_of_the_response_that_goes_on(open_wired: ResponsesApp) -> None:
+    """An output may be a list of texts."""
     response = await open_wired.create("call where 1, refund 2", "Clerk", tools=[WHERE])
     (call,), (approval,) = calls_in(response), asked(response)
-
-    status, error = await open_wired.refused(
-        model="Clerk", input=[output_of(call, "here")], previous_response_id=response.id
-    )
-    last = await open_wired.create(
-        [
-            output_of(call, [{"type": "input_text", "text": "he"}, {"type": "input_text", "text": "re"}]),
-            answer_to(approval),
-        ],
-        "Clerk",
-        previous_response_id=response.id,
-    )
+    texts = [{"type": "input_text", "text": text} for text in ("he", "re")]
+    answers = [output_of(call, texts), answer_to(approval)]
+    last = await open_wired.create(answers, "Clerk", previous_response_id=response.id)
     items = (await open_wired.openai.responses.input_items.list(last.id, order="asc")).data
 
-    assert (status, error["message"]) == (400, "The answer on refund is missing. Send all answers together.")
     assert last.output_text == "told: here | refunded 2"
     assert [item.type for item in items] == ["function_call_output", "mcp_approval_response"]
     assert (items[0].call_id, items[0].output) == (call.call_id, "here")  # type: ignore[union-attr]
