@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.support.asker import asker
 from tests.support.signer import signer
+from tests.support.wired import ORIGIN as ORIGIN
 from tests.support.wired import WiredApp
 
 Chunk = dict[str, Any]
