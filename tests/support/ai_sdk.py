@@ -7,10 +7,10 @@ from typing import Any
 
 from tests.support.asker import asker
 from tests.support.signer import signer
-from tests.support.wired import ORIGIN as ORIGIN
-from tests.support.wired import WiredApp
+from tests.support.wired import ORIGIN, WiredApp
 
 Chunk = dict[str, Any]
+__all__ = ["ORIGIN", "Chat", "Chats", "Chunk", "chunks_of", "kinds", "text_of", "texts"]
 
 
 class Chats(WiredApp):
