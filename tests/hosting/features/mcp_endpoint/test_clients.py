@@ -1,4 +1,4 @@
-"""The official clients, over a socket to a real host."""
+"""The official clients, over a socket to a real host, and to two processes of one app."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from mcp.client.subscriptions import ListenNotSupportedError, ResourceUpdated
 from mcp_types import ElicitRequestParams, ElicitResult, Implementation, ResourceTemplateReference
 
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.mcp_wire import PATH
+from tests.support.grouped_app import GroupedApp, grouped_app
+from tests.support.mcp_wire import HEADERS, PATH, Session, until
 from tests.support.node_packages import RegistryUnreachableError, install
 from tests.support.npm_client import printed_by
 from tests.support.running_host import RunningHost
@@ -215,3 +216,44 @@ async def test_the_client_for_typescript_reads_completes_and_listens(
         "subscribed": -32601,
         **(listening if version == "2" else {}),
     }
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GroupedApp]:
+    """Two processes with the wire over one log and one engine, and one with the entities."""
+    folder = shutil.copytree(HERE / "app", tmp_path_factory.mktemp("processes") / "app")
+    with grouped_app(folder, log={"AGENT_LOG": f"sqlite:{folder / 'log.sqlite'}"}) as app:
+        yield app
+
+
+@pytest.mark.behaviour("mcp-endpoint.cancel")
+async def test_a_call_is_cancelled_by_a_notification_to_another_process(processes: GroupedApp) -> None:
+    """One of a thread that goes on, which it finds among the newest: once the engine lists it, its turn is committed."""
+    clients = [
+        httpx.AsyncClient(base_url=f"{process.origin}{PATH}", headers=HEADERS, timeout=GUARD_SECONDS)
+        for process in processes.http
+    ]
+    here, there = await Session(clients[0]).begun(), Session(clients[1])
+    there.headers = here.headers
+    thread = (await here.call("hello"))["structuredContent"]["thread_id"]
+    listed, url = list[str](), f"{processes.http[1].origin}/api/agents/Joker/threads"
+    async with asyncio.timeout(2 * GUARD_SECONDS):
+        while thread not in listed:
+            listed = [each["thread_id"] for each in (await clients[1].get(url)).json()["threads"]]
+    async with here.calling("sleep 60", arguments={"threadId": thread}) as events:
+        await anext(events)
+        await there.notify("notifications/cancelled", requestId=here.request("ping", {})["id"] - 1)
+        last = await asyncio.wait_for(until(events, "result"), 2 * GUARD_SECONDS)
+
+    assert last["result"]["structuredContent"]["code"] == "run_cancelled"
+
+
+@pytest.mark.behaviour("mcp-endpoint.subscriptions")
+async def test_the_official_client_is_told_of_what_another_process_did(processes: GroupedApp) -> None:
+    uri = "thread://Joker/shared"
+    here, there = (Client(host.origin + PATH, mode="auto") for host in processes.http)
+    async with here, there, here.listen(resource_subscriptions=[uri]) as changes:
+        await there.call_tool("Joker", {"query": "hello", "threadId": "shared"})
+        change = await asyncio.wait_for(anext(changes), GUARD_SECONDS)
+
+    assert change == ResourceUpdated(uri)

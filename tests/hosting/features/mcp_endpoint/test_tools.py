@@ -77,16 +77,24 @@ async def test_words_come_as_progress(session: Session) -> None:
 
 
 @pytest.mark.behaviour("mcp-endpoint.cancel")
-async def test_a_notification_cancels_the_run(handshake: Session) -> None:
-    """Of a new thread, and of one that goes on."""
+async def test_a_notification_cancels_the_run(wired: Wired, handshake: Session) -> None:
+    """Of a new thread, and of one that goes on; one of another request or session cancels nothing."""
+    stranger = await Session(wired.http).begun()
     thread = (await handshake.call("hello"))["structuredContent"]["thread_id"]
     for arguments in ({}, {"threadId": thread}):
+        async with handshake.calling("meet 2", arguments=arguments) as events:
+            request_id = handshake.request("ping", {})["id"] - 1
+            await handshake.notify("notifications/cancelled", requestId=request_id + 1000)
+            await stranger.notify("notifications/cancelled", requestId=request_id)
+            await wired.ours("POST", "Joker/run", {"message": "meet 2"})
+            ended = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
         async with handshake.calling("sleep 60", arguments=arguments) as events:
             request_id = handshake.request("ping", {})["id"] - 1
             await handshake.notify("notifications/cancelled", requestId=request_id)
-            ended = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
+            cancelled = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
 
-        assert ended["result"]["structuredContent"]["code"] == "run_cancelled"
+        assert ended["result"]["content"][0]["text"] == "2 have met"
+        assert cancelled["result"]["structuredContent"]["code"] == "run_cancelled"
 
 
 async def ended_runs(wired: Wired, thread: str) -> list[dict[str, Any]]:
@@ -262,6 +270,14 @@ async def test_a_method_or_a_tool_that_is_not_there_is_named(session: Session) -
     assert "tools/call" in method[1]
     assert tool == (-32602, "There is no tool 'Nobody'. Tools: Joker, Clerk.")
     assert other_case[0] == -32602
+
+
+@REFUSED
+@pytest.mark.behaviour("mcp-endpoint.versions")
+async def test_a_version_that_is_not_served_is_refused_with_those_that_are(refusing: Wired) -> None:
+    error = (await refusing.http.post("", json=PING, headers={"mcp-protocol-version": "2031-01-01"})).json()["error"]
+
+    assert (error["code"], error["data"]["supported"]) == (-32022, [*VERSIONS])
 
 
 @REFUSED
