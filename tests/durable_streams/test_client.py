@@ -62,7 +62,7 @@ async def test_an_ended_run_is_read_whole(api: Api, node_modules: Path, way: str
 @pytest.mark.parametrize("way", ["long-poll", "sse", "resume long-poll", "resume sse"])
 async def test_a_run_that_goes_on_is_followed_to_its_end(api: Api, node_modules: Path, way: str) -> None:
     """Also when the client goes away after its first batch and comes back with the offset."""
-    url = await run_of(api, "sleep 1.5", waits=False)
+    url = await run_of(api, "sleep 1", waits=False)
 
     got = await read(node_modules, way, url)
 

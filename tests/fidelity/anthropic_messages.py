@@ -19,21 +19,17 @@ class AnthropicMessages:
     path = "/v1/messages"
 
     def problems(self, body: dict[str, Any], kept: Sequence[dict[str, Any]]) -> list[str]:
-        """Return what Anthropic answers 400 to."""
         thinks = (body.get("thinking") or {}).get("type") == "enabled"
         return list(_problems(body["messages"], thinks=thinks))
 
     def items(self, body: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the messages."""
         messages: list[dict[str, Any]] = body["messages"]
         return messages
 
     def kept(self, reply: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return nothing: this service keeps no conversation."""
         return []
 
     def reply(self, answer: Answer, number: int) -> dict[str, Any]:
-        """Return a `message`."""
         return {
             "id": f"msg_{number}",
             "type": "message",
@@ -46,7 +42,6 @@ class AnthropicMessages:
         }
 
     def events(self, answer: Answer, number: int) -> list[str]:
-        """Return the events as Anthropic sends them."""
         reply = self.reply(answer, number)
         begun = {**reply, "content": [], "stop_reason": None}
         events: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]

@@ -19,27 +19,22 @@ class ChatCompletions:
     path = "/v1/chat/completions"
 
     def problems(self, body: dict[str, Any], kept: Sequence[dict[str, Any]]) -> list[str]:
-        """Return what OpenAI, or Azure, answers 400 to."""
         return list(_problems(body["messages"]))
 
     def items(self, body: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the messages."""
         messages: list[dict[str, Any]] = body["messages"]
         return messages
 
     def kept(self, reply: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return nothing: this service keeps no conversation."""
         return []
 
     def reply(self, answer: Answer, number: int) -> dict[str, Any]:
-        """Return a `chat.completion`."""
         message = {"role": "assistant", "content": answer.text or None, **_calls(answer, number)}
         choice = {"index": 0, "message": message, "finish_reason": _finish(answer)}
         usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
         return {**_base(number), "object": "chat.completion", "choices": [choice], "usage": usage}
 
     def events(self, answer: Answer, number: int) -> list[str]:
-        """Return the chunks: a text by words, a call with its id and name first and its arguments behind them."""
         deltas: list[dict[str, Any]] = [
             {"role": "assistant", "content": word} for word in re.findall(r"\s*\S+", answer.text)
         ]

@@ -272,11 +272,9 @@ class AddedMessages(ContextProvider):
     """Puts a message of its own before those of the run, which counts the turns that were answered."""
 
     async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
-        """Add the message."""
         context.extend_messages(self, [Message("user", [f"Remember {state.get('turns', 0)} turns."])])
 
     async def after_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
-        """Count."""
         state["turns"] = state.get("turns", 0) + 1
 
 
@@ -284,7 +282,6 @@ class Remembers(ContextProvider):
     """Has a tool that keeps words in the session, and puts them before the run's messages."""
 
     async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
-        """Offer the tool, and say what was kept."""
 
         @tool
         def keep(word: str) -> str:
@@ -300,7 +297,6 @@ class AddedTools(ContextProvider):
     """Offers a tool, and says so."""
 
     async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
-        """Add the tool and an instruction."""
 
         @tool
         def clock() -> str:
@@ -312,7 +308,8 @@ class AddedTools(ContextProvider):
 
 
 def _providers(setting: Setting) -> list[Any]:
-    added = _added(setting.row["provider"])
+    made = _PROVIDERS.get(setting.row["provider"])
+    added = [] if made is None else [made()]
     added += [Remembers("remembers")] if setting.row["tools"] == "session" else []
     if setting.row["compaction"] != "kept summary":
         return added
@@ -322,30 +319,22 @@ def _providers(setting: Setting) -> list[Any]:
     return [keeper, CompactionProvider(after_strategy=strategy), *others]
 
 
-def _added(choice: str) -> list[Any]:
-    match choice:
-        case "messages":
-            return [AddedMessages("added_messages")]
-        case "tools":
-            return [AddedTools("added_tools")]
-        case "history of each call" | "own history":
-            return [InMemoryHistoryProvider()]
-        case "todo":
-            return [TodoProvider()]
-        case "file memory":
-            return [FileMemoryProvider(InMemoryAgentFileStore())]
-        case "skills":
-            frontmatter = SkillFrontmatter(name="greeting", description="How to greet.")
-            return [SkillsProvider([InlineSkill(frontmatter=frontmatter, instructions="Say hello.")])]
-        case _:
-            return []
+_PROVIDERS: dict[str, Callable[[], Any]] = {
+    "messages": lambda: AddedMessages("added_messages"),
+    "tools": lambda: AddedTools("added_tools"),
+    "history of each call": InMemoryHistoryProvider,
+    "own history": InMemoryHistoryProvider,
+    "todo": TodoProvider,
+    "file memory": lambda: FileMemoryProvider(InMemoryAgentFileStore()),
+    "skills": lambda: SkillsProvider([InlineSkill(frontmatter=_GREETING, instructions="Say hello.")]),
+}
+_GREETING = SkillFrontmatter(name="greeting", description="How to greet.")
 
 
 class Marks(ChatMiddleware):
     """Changes what the model is sent, and looks at what it answers."""
 
     async def process(self, context: ChatContext, call_next: Any) -> None:
-        """Add a message behind the others."""
         context.messages = [*context.messages, Message("user", ["(from the middleware)"])]
         await call_next()
 
@@ -354,7 +343,6 @@ class Wraps(FunctionMiddleware):
     """Changes what a tool returns."""
 
     async def process(self, context: FunctionInvocationContext, call_next: Any) -> None:
-        """Put brackets around it."""
         await call_next()
         if isinstance(context.result, str):
             context.result = f"[{context.result}]"
@@ -364,7 +352,6 @@ class Prefaces(AgentMiddleware):
     """Puts a message before the run's own."""
 
     async def process(self, context: AgentContext, call_next: Any) -> None:
-        """Add a message of the user."""
         context.messages = [Message("user", ["(before)"]), *context.messages]
         await call_next()
 
@@ -376,7 +363,6 @@ class EndsTools(FunctionMiddleware):
         self._has_result = has_result
 
     async def process(self, context: FunctionInvocationContext, call_next: Any) -> None:
-        """End it."""
         if self._has_result:
             context.result = "not now"
         raise MiddlewareTermination("enough")
@@ -386,7 +372,6 @@ class Injects(FunctionMiddleware):
     """Has one more message given to the model, with the result of the tool."""
 
     async def process(self, context: FunctionInvocationContext, call_next: Any) -> None:
-        """Add it behind the tool's own work."""
         await call_next()
         assert context.session is not None
         enqueue_messages(context.session, "Mind this too.")
@@ -396,55 +381,46 @@ class TriesAgain(AgentMiddleware):
     """Runs the agent once more where it failed."""
 
     async def process(self, context: AgentContext, call_next: Any) -> None:
-        """Try twice."""
         try:
             await call_next()
         except Exception:
             await call_next()
 
 
+_MIDDLEWARE: dict[str, Callable[[], list[Any]]] = {
+    "none": list,
+    "function": lambda: [Wraps()],
+    "chat": lambda: [Marks()],
+    "agent": lambda: [Prefaces()],
+    "injection": lambda: [MessageInjectionMiddleware(), Injects()],
+    "loop": lambda: [AgentLoopMiddleware(lambda *, iteration, **_: iteration < 2, max_iterations=3)],
+    "ends with a result": lambda: [EndsTools(has_result=True)],
+    "ends without a result": lambda: [EndsTools(has_result=False)],
+    "retry": lambda: [TriesAgain()],
+}
+_RULES: dict[str, list[Any]] = {
+    "rule": [lambda call: True],
+    "standing": [],
+    "mixed": [lambda call: call.name == "look"],
+}
+"""What a person is not asked about."""
+
+
 def _middleware(setting: Setting) -> list[Any]:
-    chosen = setting.row
-    middleware: list[Any] = []
-    match chosen["middleware"]:
-        case "function":
-            middleware = [Wraps()]
-        case "chat":
-            middleware = [Marks()]
-        case "agent":
-            middleware = [Prefaces()]
-        case "injection":
-            middleware = [MessageInjectionMiddleware(), Injects()]
-        case "loop":
-            middleware = [AgentLoopMiddleware(lambda *, iteration, **_: iteration < 2, max_iterations=3)]
-        case "ends with a result":
-            middleware = [EndsTools(has_result=True)]
-        case "ends without a result":
-            middleware = [EndsTools(has_result=False)]
-        case "retry":
-            middleware = [TriesAgain()]
-    match chosen["approval"]:
-        case "rule":
-            middleware.append(ToolApprovalMiddleware(auto_approval_rules=[lambda call: True]))
-        case "standing":
-            middleware.append(ToolApprovalMiddleware())
-        case "mixed":
-            middleware.append(ToolApprovalMiddleware(auto_approval_rules=[lambda call: call.name == "look"]))
-    return middleware
+    approval = setting.row["approval"]
+    decides = [ToolApprovalMiddleware(auto_approval_rules=_RULES[approval])] if approval in _RULES else []
+    return [*_MIDDLEWARE[setting.row["middleware"]](), *decides]
 
 
 def _compaction(setting: Setting) -> CompactionStrategy | None:
-    match setting.row["compaction"]:
-        case "window":
-            return SlidingWindowStrategy(keep_last_groups=3)
-        case "truncation":
-            return TruncationStrategy(max_n=8, compact_to=4)
-        case "tool results":
-            return ToolResultCompactionStrategy(keep_last_tool_call_groups=1)
-        case "summary":
-            return SummarizationStrategy(client=_client(setting), target_count=3, threshold=2)
-        case _:
-            return None
+    strategies: dict[str, Callable[[], CompactionStrategy]] = {
+        "window": lambda: SlidingWindowStrategy(keep_last_groups=3),
+        "truncation": lambda: TruncationStrategy(max_n=8, compact_to=4),
+        "tool results": lambda: ToolResultCompactionStrategy(keep_last_tool_call_groups=1),
+        "summary": lambda: SummarizationStrategy(client=_client(setting), target_count=3, threshold=2),
+    }
+    made = strategies.get(setting.row["compaction"])
+    return None if made is None else made()
 
 
 def folder() -> Path:

@@ -7,7 +7,6 @@ the same files, with another agent of the same code, and the engine delivers to 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -18,6 +17,7 @@ import httpx
 from hosting.app import AgentFunctionApp
 from tests.fidelity.conversation import Told, Turn
 from tests.fidelity.features import Setting, agent_of
+from tests.fidelity.finishing import last_event
 from tests.fidelity.plain import CALLERS_RESULT
 from tests.support.direct import DirectHost
 
@@ -139,7 +139,7 @@ class Hosted:
     def _read(self, reply: httpx.Response) -> Told:
         """Return what a reply says: its body, or the last event of its stream."""
         is_stream = reply.headers["content-type"].startswith("text/event-stream")
-        return _told(_last_event(reply.text) if is_stream else reply.json())
+        return _told(last_event(reply.text) if is_stream else reply.json())
 
     async def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, **headers: str
@@ -147,13 +147,6 @@ class Hosted:
         transport = httpx.ASGITransport(self._host.asgi, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://app.example", timeout=None) as http:
             return await http.request(method, path, json=body, headers=headers)
-
-
-def _last_event(stream: str) -> Mapping[str, Any]:
-    last = stream.strip().split("\n\n")[-1]
-    data = "".join(line.removeprefix("data: ") for line in last.splitlines() if line.startswith("data: "))
-    event: Mapping[str, Any] = json.loads(data)
-    return event
 
 
 def _told(body: Mapping[str, Any]) -> Told:

@@ -16,24 +16,20 @@ class Responses:
     path = "/v1/responses"
 
     def problems(self, body: dict[str, Any], kept: Sequence[dict[str, Any]]) -> list[str]:
-        """Return what OpenAI answers 400 to."""
         found = list(_problems([*kept, *self.items(body)], stores=body.get("store") is not False))
         if body.get("previous_response_id") and not kept:
             found.append(f"previous_response_id: {body['previous_response_id']} is not found")
         return found
 
     def items(self, body: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the items of the input."""
         items: list[dict[str, Any]] = body["input"]
         return items
 
     def kept(self, reply: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the items of the output."""
         output: list[dict[str, Any]] = reply["output"]
         return output
 
     def reply(self, answer: Answer, number: int) -> dict[str, Any]:
-        """Return a `response`."""
         output = list(_output(answer, number))
         reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(answer.finish)
         return {
@@ -57,7 +53,6 @@ class Responses:
         }
 
     def events(self, answer: Answer, number: int) -> list[str]:
-        """Return the events as OpenAI sends them, each item between its `added` and its `done`."""
         reply = self.reply(answer, number)
         begun = {**reply, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
         events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]

@@ -2,54 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from agent_framework import (
-    Agent,
-    BaseChatClient,
-    ChatMiddlewareLayer,
-    ChatResponse,
-    ChatResponseUpdate,
-    Content,
-    FunctionInvocationLayer,
-    Message,
-    ResponseStream,
-)
+from agent_framework import Agent, ChatResponse, Content, Message
 
 from hosting.app import AgentFunctionApp
+from tests.support.answering import AnsweringClient, says
 from tests.support.made_app import served
 
 LINK = "https://consent.example/login?data=1"
 Seen = list[list[tuple[str, str]]]
 
 
-class _ConsentingModel(BaseChatClient[Any]):
+class Consenting(AnsweringClient):
     """Asks for a consent, and answers the next message. `seen` are the messages of each call: roles and contents."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seen: Seen = []
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        return self._build_response_stream(self._updates(messages)) if stream else self._answer(messages)
-
-    async def _updates(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
-        for message in (await self._answer(messages)).messages:
-            yield ChatResponseUpdate(contents=message.contents, role=message.role)
-
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         self.seen.append([(str(message.role), ", ".join(one.type for one in message.contents)) for message in messages])
-        asks = len(self.seen) == 1
-        answer = Content.from_oauth_consent_request(LINK) if asks else Content.from_text("Two issues.")
-        return ChatResponse(messages=Message("assistant", [answer]))
-
-
-class Consenting(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _ConsentingModel):
-    """That model with function invocation and middleware."""
+        return says(Content.from_oauth_consent_request(LINK) if len(self.seen) == 1 else "Two issues.")
 
 
 async def plain() -> Seen:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import azure.functions as func
 from azure.functions.decorators.mcp import PromptArgument
@@ -37,39 +39,39 @@ def one(block: dict[str, object]) -> str:
     return json.dumps({"type": block["type"], "content": json.dumps(block)})
 
 
-@scenarios.mcp_tool_trigger(arg_name="context", tool_name="test_simple_text", description="Text")
-def test_simple_text(context: str) -> str:
-    return "This is a simple text response for testing."
-
-
-@scenarios.mcp_tool_trigger(
-    arg_name="context", tool_name="test_image_content", description="An image", use_result_schema=True
-)
-def test_image_content(context: str) -> str:
-    return one(IMAGE)
-
-
-@scenarios.mcp_tool_trigger(
-    arg_name="context", tool_name="test_audio_content", description="Sound", use_result_schema=True
-)
-def test_audio_content(context: str) -> str:
-    return one(AUDIO)
-
-
-@scenarios.mcp_tool_trigger(
-    arg_name="context", tool_name="test_embedded_resource", description="A resource", use_result_schema=True
-)
-def test_embedded_resource(context: str) -> str:
-    return one(embedded("test://embedded-resource", "text/plain", "This is an embedded resource content."))
-
-
-@scenarios.mcp_tool_trigger(
-    arg_name="context", tool_name="test_multiple_content_types", description="Several", use_result_schema=True
-)
-def test_multiple_content_types(context: str) -> str:
-    resource = embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}')
-    blocks = [text("Multiple content types test:"), IMAGE, resource]
+def several(*blocks: dict[str, object]) -> str:
+    """Return the envelope of several."""
     return json.dumps({"type": "multi_content_result", "content": json.dumps(blocks)})
+
+
+def offer_tool(name: str, answer: str, **options: object) -> None:
+    """Declare a tool that answers the same each time."""
+
+    @scenarios.mcp_tool_trigger(arg_name="context", tool_name=name, description="A scenario's tool.", **options)
+    @named(name)
+    def function(context: str) -> str:
+        return answer
+
+
+def named(name: str) -> Callable[[Any], Any]:
+    """Give a function its name, by which the app knows it."""
+
+    def rename(function: Any) -> Any:
+        function.__name__ = name
+        return function
+
+    return rename
+
+
+MIXED = embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}')
+EMBEDDED = embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")
+offer_tool("test_simple_text", "This is a simple text response for testing.")
+offer_tool("test_image_content", one(IMAGE), use_result_schema=True)
+offer_tool("test_audio_content", one(AUDIO), use_result_schema=True)
+offer_tool("test_embedded_resource", one(EMBEDDED), use_result_schema=True)
+SEVERAL = several(text("Multiple content types test:"), IMAGE, MIXED)
+offer_tool("test_multiple_content_types", SEVERAL, use_result_schema=True)
+offer_tool("json_schema_2020_12_tool", "called", useWorkerInputSchema=True, inputSchema=json.dumps(SCHEMA_2020_12))
 
 
 @scenarios.mcp_tool_trigger(arg_name="context", tool_name="test_error_handling", description="Fails")
@@ -77,37 +79,18 @@ def test_error_handling(context: str) -> str:
     raise RuntimeError("This tool intentionally returns an error for testing")
 
 
-@scenarios.mcp_tool_trigger(
-    arg_name="context",
-    tool_name="json_schema_2020_12_tool",
-    description="Tool with JSON Schema 2020-12 features",
-    useWorkerInputSchema=True,
-    inputSchema=json.dumps(SCHEMA_2020_12),
-)
-def json_schema_2020_12_tool(context: str) -> str:
-    return "called"
+def offer_resource(uri: str, name: str, content: str | bytes, mime_type: str) -> None:
+    """Declare a resource."""
+    options = {"uri": uri, "resource_name": name, "mime_type": mime_type, "description": "A scenario's resource."}
+
+    @scenarios.mcp_resource_trigger(arg_name="context", **options)
+    @named(name)
+    def function(context: str) -> str | bytes:
+        return content
 
 
-@scenarios.mcp_resource_trigger(
-    arg_name="context",
-    uri="test://static-text",
-    resource_name="static text",
-    description="Text",
-    mime_type="text/plain",
-)
-def static_text(context: str) -> str:
-    return "This is the content of the static text resource."
-
-
-@scenarios.mcp_resource_trigger(
-    arg_name="context",
-    uri="test://static-binary",
-    resource_name="static binary",
-    description="An image",
-    mime_type="image/png",
-)
-def static_binary(context: str) -> bytes:
-    return b"\x89PNG"
+offer_resource("test://static-text", "static_text", "This is the content of the static text resource.", "text/plain")
+offer_resource("test://static-binary", "static_binary", b"\x89PNG", "image/png")
 
 
 @scenarios.mcp_resource_trigger(

@@ -6,30 +6,21 @@ import asyncio
 import json
 from typing import Any
 
-import httpx
-
-from tests.support.app.scripted import scripted_agent
 from tests.support.asker import asker
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.clerk import clerk
-from tests.support.direct import DirectHost
-from tests.support.made_app import MEMORY, app_of
 from tests.support.painter import painter
+from tests.support.wired import WiredApp
 
-ORIGIN = "http://app.example/api"
 Events = list[dict[str, Any]]
 
 
-class Wired:
-    """The app; `http` sends plain requests to our own routes and to the wire, `notes` are of the clerk's tools."""
+class Wired(WiredApp):
+    """The app."""
 
-    def __init__(self, environ: dict[str, str] | None = None, **options: Any) -> None:
-        self.notes: list[str] = []
-        agents = (scripted_agent("Joker"), clerk(self.notes.append), asker(self.notes.append, "Asker"), painter())
-        self.app = app_of(*agents, wires=["ag-ui"], environ={**MEMORY, **(environ or {})}, **options)
-        self.host = DirectHost(self.app)
-        transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)
-        self.http = httpx.AsyncClient(transport=transport, base_url=ORIGIN, timeout=GUARD_SECONDS)
+    wire = "ag-ui"
+
+    def others(self) -> tuple[Any, ...]:
+        return asker(self.notes.append, "Asker"), painter()
 
     async def run(self, fields: dict[str, Any], agent: str = "Joker") -> Events:
         answer = await self.http.post(f"ag-ui/{agent}", json=fields)
@@ -148,11 +139,12 @@ def states(events: Events) -> list[Any]:
             case {"type": "STATE_SNAPSHOT", "snapshot": state}:
                 had.append(state)
             case {"type": "STATE_DELTA", "delta": changes}:
-                had.append(_changed(had[-1], changes))
+                had.append(patched(had[-1], changes))
     return had
 
 
-def _changed(state: Any, changes: list[dict[str, Any]]) -> Any:
+def patched(state: Any, changes: list[dict[str, Any]]) -> Any:
+    """Return a state with changes of JSON Patch."""
     changed = json.loads(json.dumps(state))
     for change in changes:
         *path, last = [name.replace("~1", "/").replace("~0", "~") for name in change["path"].split("/")[1:]]

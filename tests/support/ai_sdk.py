@@ -5,31 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import httpx
-
-from tests.support.app.scripted import scripted_agent
 from tests.support.asker import asker
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.clerk import clerk
-from tests.support.direct import DirectHost
-from tests.support.made_app import MEMORY, app_of
 from tests.support.signer import signer
+from tests.support.wired import ORIGIN, WiredApp
 
-ORIGIN = "http://app.example/api"
 Chunk = dict[str, Any]
+__all__ = ["ORIGIN", "Chat", "Chats", "Chunk", "chunks_of", "kinds", "text_of", "texts"]
 
 
-class Chats:
-    """The app; `http` sends plain requests, `notes` are of its tools."""
+class Chats(WiredApp):
+    """The app."""
 
-    def __init__(self, environ: dict[str, str] | None = None, **options: Any) -> None:
-        self.notes: list[str] = []
-        note = self.notes.append
-        agents = (scripted_agent("Joker"), clerk(note), asker(note, "Asker"), signer(note, "Signer"))
-        self.app = app_of(*agents, wires=["ai-sdk"], environ={**MEMORY, **(environ or {})}, **options)
-        self.host = DirectHost(self.app)
-        transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)
-        self.http = httpx.AsyncClient(transport=transport, base_url=ORIGIN, timeout=GUARD_SECONDS)
+    wire = "ai-sdk"
+
+    def others(self) -> tuple[Any, ...]:
+        return asker(self.notes.append, "Asker"), signer(self.notes.append, "Signer")
 
     def chat(self, agent: str = "Joker", chat_id: str = "chat1") -> Chat:
         return Chat(self, agent, chat_id)

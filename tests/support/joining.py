@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -17,10 +17,10 @@ U = TypeVar("U")
 
 
 @asynccontextmanager
-async def steered(wire: str) -> AsyncIterator[tuple[httpx.AsyncClient, Working]]:
-    """An app of the wire whose agent Joker takes messages while it works."""
+async def steered(wires: Sequence[str]) -> AsyncIterator[tuple[httpx.AsyncClient, Working]]:
+    """An app of these wires whose agent Joker takes messages while it works."""
     working = Working("Joker")
-    app = app_of(wires=[wire])
+    app = app_of(wires=wires)
     app.add_agent(working.agent, busy="steer")
     async with served(app) as (_, http):
         yield http, working

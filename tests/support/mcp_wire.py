@@ -1,4 +1,4 @@
-"""An app of the scripted agent, the clerk and a desk with the wire, called without a host."""
+"""An app with the endpoint, and a client of one version of the protocol."""
 
 from __future__ import annotations
 
@@ -11,14 +11,8 @@ from typing import Any
 import httpx
 
 from hosting.app import Principal, PrincipalRequest
-from tests.support.app.scripted import scripted_agent
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.clerk import clerk
-from tests.support.direct import DirectHost
-from tests.support.live_asgi import LiveTransport
-from tests.support.made_app import MEMORY, app_of
+from tests.support.wired import WiredApp
 
-URL = "http://app.example/api/mcp/v1"
 PATH = "/api/mcp/v1"
 HANDSHAKE, STATELESS = "2025-11-25", "2026-07-28"
 HEADERS = {"accept": "application/json, text/event-stream"}
@@ -31,17 +25,10 @@ def signed_in(request: PrincipalRequest) -> Principal | None:
     return Principal("https://login.example", request.headers.get("x-user", "ada"))
 
 
-class Wired:
+class Wired(WiredApp):
     """The app; `http` hands streams on as they come."""
 
-    def __init__(self, environ: dict[str, str] | None = None, *more_agents: Any, **options: Any) -> None:
-        self.notes: list[str] = []
-        agents = (scripted_agent("Joker"), clerk(self.notes.append), *more_agents)
-        self.app = app_of(*agents, wires=["mcp"], environ={**MEMORY, **(environ or {})}, **options)
-        self.host = DirectHost(self.app)
-        self.http = httpx.AsyncClient(
-            transport=LiveTransport(self.host.asgi), base_url=URL, headers=HEADERS, timeout=GUARD_SECONDS
-        )
+    wire, path, headers, is_live = "mcp", "mcp/v1", HEADERS, True
 
 
 class Session:
@@ -63,6 +50,12 @@ class Session:
         self.headers |= {"mcp-session-id": answer.headers["mcp-session-id"], "mcp-protocol-version": self.version}
         await self.notify("notifications/initialized")
         return result
+
+    async def begun(self) -> Session:
+        """Shake hands if the version has that."""
+        if self.version != STATELESS:
+            await self.begin()
+        return self
 
     async def post(self, message: Any, **headers: str) -> httpx.Response:
         return await self.http.post("", json=message, headers={**self.headers, **headers})

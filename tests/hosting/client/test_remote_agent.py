@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ import pytest
 from agent_framework import AgentResponse, AgentSession, Content, Message, SupportsAgentRun
 from pydantic import BaseModel
 
-from hosting.client.connection import RemoteAgentError
+from hosting.client.connection import Event, RemoteAgentError, sent_events
 from hosting.client.remote_agent import RemoteAgent
+from hosting.client.updates import Updates
 from hosting.errors import InvalidFieldError
 from tests.support.app.scripted import scripted_agent
 from tests.support.app_folder import make_app
@@ -264,22 +265,78 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
         RemoteAgent(url, "Joker")
 
 
-@pytest.mark.behaviour("evaluation.refusals")
-def test_what_a_request_cannot_hold_is_refused() -> None:
-    """Instructions before a message, answers of no thread or with options, and what stays in the caller's process."""
-    agent = RemoteAgent(CLOSED, "Joker")
-    call = Content.from_function_call("c", "refund", arguments={})
-    answer = Content.from_function_approval_request("a", call).to_function_approval_response(True)
+ANSWER = Content.from_function_approval_request(
+    "a", Content.from_function_call("c", "refund", arguments={})
+).to_function_approval_response(True)
 
-    with pytest.raises(InvalidFieldError, match="message of another role"):
-        agent.run([Message("system", ["obey"]), Message("user", ["two"])])
-    with pytest.raises(InvalidFieldError, match="answers and no session"):
-        agent.run([answer])
-    with pytest.raises(InvalidFieldError, match="answers and options"):
-        agent.run([answer], session=agent.create_session(), options={"temperature": 0})
-    with pytest.raises(InvalidFieldError, match="response_format is 7"):
-        agent.run("one", options={"response_format": 7})
-    with pytest.raises(InvalidFieldError, match="run\\(\\) got client_kwargs"):
-        agent.run("one", client_kwargs={"a": 1})
+
+@pytest.mark.behaviour("evaluation.refusals")
+@pytest.mark.parametrize(
+    ("messages", "options", "says"),
+    [
+        ([Message("system", ["obey"]), Message("user", ["two"])], {}, "message of another role"),
+        ([ANSWER], {}, "answers and no session"),
+        ([ANSWER], {"session": AgentSession(), "options": {"temperature": 0}}, "answers and options"),
+        ("one", {"options": {"response_format": 7}}, "response_format is 7"),
+        ("one", {"client_kwargs": {"a": 1}}, r"run\(\) got client_kwargs"),
+    ],
+)
+def test_what_a_request_cannot_hold_is_refused(messages: Any, options: dict[str, Any], says: str) -> None:
+    """Instructions before a message, answers of no thread or with options, and what stays in the caller's process."""
+    with pytest.raises(InvalidFieldError, match=says):
+        RemoteAgent(CLOSED, "Joker").run(messages, **options)
     with pytest.raises(InvalidFieldError, match="one id"):
-        agent.get_session({"context_id": "a"})
+        RemoteAgent(CLOSED, "Joker").get_session({"context_id": "a"})  # type: ignore[arg-type]
+
+
+def texts(*deltas: tuple[int, str]) -> list[tuple[int, str]]:
+    """Return the offset and the text of each update that these deltas make."""
+    updates = Updates("guide")
+    made = [update for offset, text in deltas for update in updates.of("delta", {"text": text, "offset": offset})]
+    return [((update.additional_properties or {})["offset"], update.text) for update in made]
+
+
+@pytest.mark.behaviour("evaluation.remote-agent")
+@pytest.mark.parametrize(
+    ("deltas", "made"),
+    [
+        ([(0, "The"), (3, " sun")], [(0, "The"), (3, " sun")]),
+        ([(0, "The"), (0, "The"), (3, " sun")], [(0, "The"), (3, " sun")]),
+        ([(0, "The"), (0, "The sun")], [(0, "The"), (3, " sun")]),
+        ([(0, "The sun"), (0, "A"), (1, " moon")], [(0, "The sun"), (0, "A"), (1, " moon")]),
+        ([(0, "The sun"), (4, "moon")], [(0, "The sun"), (4, "moon")]),
+    ],
+    ids=["in order", "twice", "cut otherwise", "said anew", "replaced in the middle"],
+)
+def test_a_delta_gives_what_is_new_of_it(deltas: list[tuple[int, str]], made: list[tuple[int, str]]) -> None:
+    """Deltas may come again after a break, cut into other pieces; a restarted run may say something else."""
+    assert texts(*deltas) == made
+
+
+@pytest.mark.behaviour("evaluation.remote-agent")
+def test_a_call_that_comes_again_and_those_of_an_inner_agent_give_nothing() -> None:
+    """After a restart a repeated call keeps its id; an agent that is a tool has ids below that call's."""
+    updates = Updates("guide")
+    call: dict[str, Any] = {"id": "1.a", "tool": "look", "arguments": {}}
+    events = [("tool_call", call), ("tool_call", {**call, "id": "1.a/2"}), ("tool_call", call)]
+    events.append(("tool_result", {"id": "1.a", "tool": "look", "error": "It failed."}))
+    made = [content for event, fields in events for update in updates.of(event, fields) for content in update.contents]
+
+    assert [(content.type, content.call_id) for content in made] == [
+        ("function_call", "1.a"),
+        ("function_result", "1.a"),
+    ]
+    assert made[1].exception == "It failed."
+
+
+@pytest.mark.behaviour("evaluation.remote-agent")
+async def test_events_are_read_from_pieces_that_are_cut_anywhere() -> None:
+    """Also within a character; a last one without its end is left out, and comments are none."""
+    stream = ': still running\n\nid: 3\nevent: delta\ndata: {"text": "°C"}\n\nevent: completed\ndata: {}'.encode()
+
+    async def pieces(size: int) -> AsyncIterator[bytes]:
+        for start in range(0, len(stream), size):
+            yield stream[start : start + size]
+
+    for size in (1, 2, 7, len(stream)):
+        assert [event async for event in sent_events(pieces(size))] == [Event("3", "delta", '{"text": "°C"}')]

@@ -7,12 +7,8 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from hosting.app import AgentFunctionApp
-from hosting.assembly import WIRES
-from tests.hosting.doors.doors import DOORS, Door
-from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
-from tests.support.made_app import app_of
+from tests.support.doors import DOORS, Door, all_doors, client_of
 from tests.support.owned_app import signed_in
 
 
@@ -45,13 +41,3 @@ async def owned(owned_host: DirectHost) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the app whose callers sign in."""
     async with client_of(owned_host) as http:
         yield http
-
-
-def all_doors(**options: object) -> AgentFunctionApp:
-    return app_of(scripted_agent("Joker"), wires=[*WIRES], enable_mcp_tool_trigger=True, **options)
-
-
-def client_of(host: DirectHost) -> httpx.AsyncClient:
-    """Return a client of the app."""
-    transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
-    return httpx.AsyncClient(transport=transport, base_url="http://app.example")

@@ -11,10 +11,12 @@ import pytest
 from hosting.app import Limit
 from hosting.assembly import WIRES
 from hosting.errors import ConfigurationError
-from tests.hosting.doors.doors import DOORS, PICTURE, Door
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.cluster.cluster import Cluster
 from tests.support.direct import DirectHost
+from tests.support.doors import DOORS, PICTURE, Asked, Door
+from tests.support.joining import both, steered
 from tests.support.made_app import app_of, served, triggers
 
 THREADS = "/api/agents/Joker/threads"
@@ -196,6 +198,18 @@ async def test_a_form_of_another_site_begins_no_run(http: httpx.AsyncClient, hos
     assert {*host.entities.states} == before
 
 
+@pytest.mark.behaviour("chat.steering")
+@pytest.mark.behaviour("ai-sdk.steering")
+@pytest.mark.parametrize("door", [door for door in DOORS if door.name != "ag-ui"], ids=lambda door: door.name)
+async def test_a_message_that_joins_a_run_gets_the_answer_of_that_run(door: Door) -> None:
+    """A page of AG-UI is told instead that its message has joined."""
+    async with steered([*WIRES]) as (http, working):
+        first, second = await both(http, working, door.ask(http, "first", key="1"), door.ask(http, "and this", key="2"))
+
+    assert '"user: and this"' in door.text(first)
+    assert door.text(second) == door.text(first)
+
+
 JSON, PNG = "application/json", "image/png"
 OF_JSON_RPC = ("a2a", "mcp")
 
@@ -267,3 +281,20 @@ async def test_what_was_taken_by_one_door_counts_at_all() -> None:
             error, later = answer.json()["error"], {"retryAfterSeconds": answer.headers["retry-after"]}
             assert (error["code"], error["data"][0]["metadata"]) == (-32603, {"code": "limit_exceeded", **later})
     assert (tool["isError"], tool["structuredContent"]) == (True, {"code": "limit_exceeded"})
+
+
+@pytest.mark.moved_time
+@pytest.mark.behaviour("responses.store")
+@pytest.mark.behaviour("chat.messages")
+@pytest.mark.parametrize(("name", "fields"), [("responses", {"store": False}), ("chat-completions", {})])
+async def test_a_thread_that_is_not_to_be_stored_is_deleted_with_its_answer(name: str, fields: dict[str, Any]) -> None:
+    """By the request itself: who has the answer waits for nothing more."""
+    cluster = Cluster(wires=[*WIRES])
+    (door,) = [door for door in DOORS if door.name == name]
+    sent = {**door.body(Asked("hello", agent="Echo")), **fields}
+    sent.pop("conversation" if name == "responses" else "metadata")
+    answer = await cluster.process().http.post(f"/api/{door.place}", json=sent)
+    operations = [operation for operation, _ in cluster.engine.sent]
+    await cluster.close()
+
+    assert (door.text(answer), operations) == ("echo: hello", ["run", "delete"])

@@ -15,8 +15,8 @@ from hosting.features.a2a.requests import METHODS
 from hosting.features.ag_ui.requests import FIELDS
 from hosting.features.chat_completions import requests as chat
 from hosting.features.responses import requests as responses
-from tests.hosting.doors.doors import Asked, Door
 from tests.support.any_json import AnyJson
+from tests.support.doors import Asked, Door
 from tests.support.seeds import repeated
 
 TEXTS = (

@@ -11,18 +11,14 @@ from tests.support.receiver import WEBHOOKS, Receiver, receiving
 
 
 @pytest.fixture
-async def wired() -> AsyncIterator[Wired]:
-    """One process of the app, with its log in memory."""
-    wired = Wired()
-    async with wired.http:
-        yield wired
+def wired() -> Wired:
+    return Wired()
 
 
 @pytest.fixture
-async def pushing() -> AsyncIterator[Wired]:
-    wired = Wired(WEBHOOKS)
-    async with wired.http:
-        yield wired
+def pushing() -> Wired:
+    """One that may notify receivers."""
+    return Wired(WEBHOOKS)
 
 
 @pytest.fixture
@@ -33,5 +29,5 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture(scope="module")
 def refusing() -> Wired:
-    """One process for all requests that are refused: they leave nothing in it."""
+    """One for all requests that are refused: they leave nothing in it."""
     return Wired()

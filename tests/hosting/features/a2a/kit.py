@@ -5,20 +5,16 @@ https://github.com/a2aproject/a2a-tck, branch 1.0-dev: the kit's texts are the s
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
     Agent,
     AgentSession,
-    BaseChatClient,
     ChatResponse,
-    ChatResponseUpdate,
     Content,
     ContextProvider,
-    FunctionInvocationLayer,
     Message,
-    ResponseStream,
     SessionContext,
     SupportsAgentRun,
     tool,
@@ -26,6 +22,7 @@ from agent_framework import (
 
 from hosting.app import AgentFunctionApp
 from hosting.core.agent.agent_loop import RUN
+from tests.support.answering import AnsweringClient, says
 
 NAME = "Kit"
 FILE, MEDIA_TYPE = "output.txt", "text/plain"
@@ -59,27 +56,12 @@ class MessageIds(ContextProvider):
         context.extend_instructions(self.source_id, ((accepted.wire or {}).get("a2a") or {})["message_id"])
 
 
-class _KitsModel(BaseChatClient[Any]):
+class KitsClient(AnsweringClient):
     """Answers with one content, by its instructions."""
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         wanted = str(options["instructions"])
-        answer = next((content for prefix, content in ANSWERS.items() if wanted.startswith(prefix)), ELSE)
-        return self._build_response_stream(_updates(answer)) if stream else _whole(answer)
-
-
-async def _updates(answer: Content) -> AsyncIterator[ChatResponseUpdate]:
-    yield ChatResponseUpdate(role="assistant", contents=[answer])
-
-
-async def _whole(answer: Content) -> ChatResponse[Any]:
-    return ChatResponse(messages=Message("assistant", [answer]))
-
-
-class KitsClient(FunctionInvocationLayer[Any], _KitsModel):
-    """The kit's model with function invocation."""
+        return says(next((content for prefix, content in ANSWERS.items() if wanted.startswith(prefix)), ELSE))
 
 
 @tool(approval_mode="always_require")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.behaviour("a2a.push")
 
 CREATE, GET = "CreateTaskPushNotificationConfig", "GetTaskPushNotificationConfig"
 LIST, DELETE = "ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig"
-THREAD = "http://app.example/api/agents/Clerk/threads/t"
+THREAD = "Clerk/threads/t"
 NOWHERE = {"url": "http://127.0.0.1:9/"}
 WAITS, ENDED = "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"
 
@@ -40,8 +40,8 @@ async def test_a_receiver_that_comes_with_the_message_is_notified_of_each_pause_
     sent = {"messageId": "m", "contextId": "t", "configuration": {"taskPushNotificationConfig": config}}
     task = await pushing.send("call refund 5", "Clerk", **sent)
     waiting = await receiver.next()
-    approvals = (await pushing.http.get(f"{THREAD}/approvals")).json()["approvals"]
-    await pushing.http.post(f"{THREAD}/approvals/{approvals[0]['id']}", json={"approved": True})
+    approvals = (await pushing.ours("GET", f"{THREAD}/approvals")).json()["approvals"]
+    await pushing.ours("POST", f"{THREAD}/approvals/{approvals[0]['id']}", {"approved": True})
     done = await receiver.next()
     again = await pushing.send("call refund 5", "Clerk", **sent)
     await pushing.host.entities.idle()
@@ -112,7 +112,7 @@ async def test_a_task_has_so_many_receivers_and_one_of_ours_none(pushing: Wired)
     for number in range(MOST_RECEIVERS):
         await pushing.result(CREATE, "Clerk", taskId=task, id=f"n{number}", **NOWHERE)
     full = await pushing.refused(CREATE, "Clerk", taskId=task, id="more", **NOWHERE)
-    ours = (await pushing.http.post("http://app.example/api/agents/Joker/run", json={"message": "hi"})).json()
+    ours = (await pushing.ours("POST", "Joker/run", {"message": "hi"})).json()
     code, said = await pushing.refused(CREATE, taskId=f"{ours['run_id']}~{ours['thread_id']}", **NOWHERE)
 
     assert full == (-32602, f"The task has {MOST_RECEIVERS} receivers. Delete one first.")
@@ -130,9 +130,9 @@ async def test_a_receiver_goes_with_its_thread_and_not_before(pushing: Wired) ->
     await services.deletion.erase_unused(Address.of("Clerk", "t"), None)
     services.log.clocks = clocks
     (kept,) = (await pushing.result(LIST, "Clerk", taskId=task["id"]))["configs"]
-    export = (await pushing.http.get(f"{THREAD}/export")).json()
-    await pushing.http.delete(THREAD)
-    receipt = (await pushing.http.get(f"{THREAD}/erasure")).json()
+    export = (await pushing.ours("GET", f"{THREAD}/export")).json()
+    await pushing.ours("DELETE", THREAD)
+    receipt = (await pushing.ours("GET", f"{THREAD}/erasure")).json()
 
     assert export["receivers"] == [{"id": kept["id"], **NOWHERE}]
     assert receipt["attachments"] == []

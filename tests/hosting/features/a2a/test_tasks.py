@@ -1,4 +1,4 @@
-"""The protocol's methods but the streams: the card, tasks, their history, approvals, lists, and every refusal."""
+"""The protocol's methods but the streams: the card, tasks, their history, lists, and every refusal."""
 
 from __future__ import annotations
 
@@ -10,29 +10,22 @@ from typing import Any
 
 import azure.functions as func
 import pytest
+from agent_framework import Agent
 
 from hosting.bearer import bearer_token
 from hosting.core.archiving import PAGE_BYTES
 from hosting.features.a2a.requests import METHODS
 from tests.hosting.features.a2a.wired import URL, Wired
-from tests.support.a2a import answer_of, message
+from tests.support.a2a import HEADERS, answer_of, message
+from tests.support.app.scripted import ScriptedClient
+from tests.support.made_app import app_of, served
 
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "a2a.md").read_text(encoding="utf-8")
 PICTURE = "iVBORw0KGgo="
-
-FUNCTION_KEY = {
-    "apiKeySecurityScheme": {
-        "description": "A key of the function app.",
-        "location": "header",
-        "name": "x-functions-key",
-    }
-}
-BEARER = {
-    "httpAuthSecurityScheme": {
-        "description": "The user's token. The card needs none.",
-        "scheme": "Bearer",
-    }
-}
+KEY = {"description": "A key of the function app.", "location": "header", "name": "x-functions-key"}
+FUNCTION_KEY = {"apiKeySecurityScheme": KEY}
+TOKEN = {"description": "The user's token. The card needs none.", "scheme": "Bearer"}
+BEARER = {"httpAuthSecurityScheme": TOKEN}
 ISSUER = ("https://issuer.test", "app", "https://issuer.test/keys")
 
 
@@ -70,9 +63,7 @@ async def test_an_agents_card_says_where_and_how_it_is_asked(wired: Wired) -> No
 )
 async def test_a_card_says_what_a_request_must_have(options: dict[str, Any], schemes: dict[str, Any]) -> None:
     """A key unless the app is open, and a token where the app knows that callers have one."""
-    wired = Wired(**options)
-    async with wired.http as http:
-        card = (await http.get("Joker/.well-known/agent-card.json")).json()
+    card = (await Wired(**options).http.get("Joker/.well-known/agent-card.json")).json()
 
     assert card.get("securitySchemes", {}) == schemes
     assert [set(one["schemes"]) for one in card.get("securityRequirements", ())] == ([set(schemes)] if schemes else [])
@@ -148,6 +139,34 @@ async def test_texts_data_pictures_and_references_reach_the_model(wired: Wired) 
     ]
 
 
+@pytest.mark.behaviour("a2a.parts")
+async def test_a_client_that_takes_json_alone_gets_a_value(wired: Wired) -> None:
+    """Beside its text; where the answer is none the task has failed."""
+    json_alone = {"acceptedOutputModes": ["application/json"]}
+    task = await wired.send('say {"a": [1]}', configuration=json_alone)
+    failed = await wired.send("say no", configuration=json_alone)
+    text = await wired.send("say no", configuration={"acceptedOutputModes": ["text/plain", "application/json"]})
+
+    value = {"data": {"a": [1]}, "mediaType": "application/json"}
+    assert task["artifacts"][0]["parts"] == [{"text": '{"a": [1]}'}, value]
+    assert failed["status"]["message"]["metadata"] == {"code": "invalid_output"}
+    assert answer_of(text) == "no"
+
+
+@pytest.mark.behaviour("a2a.artifacts")
+async def test_an_answer_in_the_agents_own_format_is_a_value_too() -> None:
+    """Whether the client asked for JSON or not."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    own = {"type": "json_schema", "json_schema": {"name": "own", "schema": schema}}
+    agent = Agent(ScriptedClient(), name="Joker", default_options={"response_format": own})
+    async with served(app_of(agent, wires=["a2a"])) as (_, http):
+        body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message('say {"a": 1}')}}
+        answer = await http.post("/api/a2a/Joker", json=body, headers=HEADERS)
+
+    value = {"data": {"a": 1}, "mediaType": "application/json"}
+    assert answer.json()["result"]["task"]["artifacts"][0]["parts"] == [{"text": '{"a": 1}'}, value]
+
+
 @pytest.mark.behaviour("a2a.cancel")
 async def test_a_task_is_canceled(wired: Wired) -> None:
     """At work, or while it waits for a person; one that is over is not."""
@@ -197,14 +216,13 @@ async def test_a_page_of_tasks_ends_at_its_bytes(wired: Wired) -> None:
 async def test_a_run_is_the_same_over_our_own_routes(wired: Wired) -> None:
     """Whichever began it, and whoever answers its approval."""
     task = await wired.send("hello", contextId="mine")
-    run_id = task["id"].partition("~")[0]
-    ours = (await wired.http.get(f"http://app.example/api/agents/Joker/threads/mine/runs/{run_id}")).json()
-    begun = (await wired.http.post("http://app.example/api/agents/Joker/run", json={"message": "ours"})).json()
+    ours = (await wired.ours("GET", f"Joker/threads/mine/runs/{task['id'].partition('~')[0]}")).json()
+    begun = (await wired.ours("POST", "Joker/run", {"message": "ours"})).json()
     shown = await wired.result("GetTask", id=f"{begun['run_id']}~{begun['thread_id']}")
     waits = await wired.send("call refund 7", "Clerk")
     approval = waits["status"]["message"]["parts"][1]["data"]["approvals"][0]["id"]
-    place = f"http://app.example/api/agents/Clerk/threads/{waits['contextId']}/approvals/{approval}"
-    answered = (await wired.http.post(place, json={"approved": True})).json()
+    place = f"Clerk/threads/{waits['contextId']}/approvals/{approval}"
+    answered = (await wired.ours("POST", place, {"approved": True})).json()
     done = await wired.result("GetTask", "Clerk", id=waits["id"])
 
     assert (ours["response"], ours["message"]) == (answer_of(task), "hello")
@@ -213,22 +231,12 @@ async def test_a_run_is_the_same_over_our_own_routes(wired: Wired) -> None:
     assert done["history"][-1]["parts"][0]["data"] == {"approvals": [{"id": approval, "approved": True}]}
 
 
-VERSION_ADVICE = "Send A2A-Version: 1.0."
-
-
 @pytest.mark.behaviour("a2a.version")
-@pytest.mark.parametrize(
-    ("version", "said"),
-    [
-        ("", f"The header A2A-Version is absent, which means 0.3. {VERSION_ADVICE}"),
-        ("0.3", f"The header A2A-Version is '0.3'. {VERSION_ADVICE}"),
-        ("99.0", f"The header A2A-Version is '99.0'. {VERSION_ADVICE}"),
-    ],
-)
-async def test_a_version_other_than_1_0_is_refused(refusing: Wired, version: str, said: str) -> None:
+@pytest.mark.parametrize(("version", "shown"), [("", "absent, which means 0.3"), ("0.3", "'0.3'"), ("99.0", "'99.0'")])
+async def test_a_version_other_than_1_0_is_refused(refusing: Wired, version: str, shown: str) -> None:
     refused = await refusing.refused("SendMessage", headers={"A2A-Version": version}, message=message("x"))
 
-    assert refused == (-32009, said)
+    assert refused == (-32009, f"The header A2A-Version is {shown}. Send A2A-Version: 1.0.")
 
 
 PUSH = "Push notifications are not served. Follow the task with SubscribeToTask."
@@ -302,17 +310,3 @@ def test_the_page_lists_each_method() -> None:
     listed = re.findall(r"^\| `([A-Z]\w+)` \|", PAGE.partition("## Methods")[2].partition("\n## ")[0], re.M)
 
     assert listed == list(METHODS)
-
-
-@pytest.mark.behaviour("a2a.parts")
-async def test_a_client_that_takes_json_alone_gets_a_value(wired: Wired) -> None:
-    """Beside its text; where the answer is none the task has failed."""
-    json_alone = {"acceptedOutputModes": ["application/json"]}
-    task = await wired.send('say {"a": [1]}', configuration=json_alone)
-    failed = await wired.send("say no", configuration=json_alone)
-    text = await wired.send("say no", configuration={"acceptedOutputModes": ["text/plain", "application/json"]})
-
-    value = {"data": {"a": [1]}, "mediaType": "application/json"}
-    assert task["artifacts"][0]["parts"] == [{"text": '{"a": [1]}'}, value]
-    assert failed["status"]["message"]["metadata"] == {"code": "invalid_output"}
-    assert answer_of(text) == "no"

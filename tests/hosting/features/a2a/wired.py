@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
-
-import httpx
 
 from tests.hosting.features.a2a.kit import kit_agent
 from tests.support.a2a import HEADERS, message, payloads
-from tests.support.app.scripted import scripted_agent
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.clerk import clerk
-from tests.support.direct import DirectHost
-from tests.support.made_app import MEMORY, app_of
+from tests.support.wired import ORIGIN, WiredApp
 
-URL = "http://app.example/api/a2a"
+URL = f"{ORIGIN}/a2a"
 
 
-class Wired:
-    """The app; `http` sends plain requests below the wire's path."""
+class Wired(WiredApp):
+    """The app."""
 
-    def __init__(self, environ: dict[str, str] | None = None, *more_agents: Any, **options: Any) -> None:
-        self.notes: list[str] = []
-        agents = (scripted_agent("Joker"), clerk(self.notes.append), kit_agent(lambda: self.app), *more_agents)
-        self.app = app_of(*agents, wires=["a2a"], environ={**MEMORY, **(environ or {})}, **options)
-        self.host = DirectHost(self.app)
-        transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)
-        self.http = httpx.AsyncClient(transport=transport, base_url=URL, timeout=GUARD_SECONDS, headers=HEADERS)
-        self._numbers = itertools.count(1)
+    wire, path, headers = "a2a", "a2a", HEADERS
+    sent = 0
+
+    def others(self) -> tuple[Any, ...]:
+        return (kit_agent(lambda: self.app),)
 
     async def rpc(self, method: str, agent: str = "Joker", headers: Any = None, **params: Any) -> dict[str, Any]:
-        request = {"jsonrpc": "2.0", "id": f"r{next(self._numbers)}", "method": method, "params": params}
+        self.sent += 1
+        request = {"jsonrpc": "2.0", "id": f"r{self.sent}", "method": method, "params": params}
         answer = await self.http.post(agent, json=request, headers=headers)
         body: dict[str, Any] = answer.json()
         assert answer.status_code == 200, answer.text

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from tests.support.ag_ui import Wired
 
 
 @pytest.fixture
-async def wired() -> AsyncIterator[Wired]:
-    """One process of the app, with its log in memory."""
-    wired = Wired()
-    async with wired.http:
-        yield wired
+def wired() -> Wired:
+    return Wired()
+
+
+@pytest.fixture
+def open_wired() -> Wired:
+    """One whose agents take tools of their clients."""
+    return Wired(client_tools=True)
 
 
 @pytest.fixture(scope="module")
 def refusing() -> Wired:
-    """One process for all requests that are refused: they leave nothing in it."""
+    """One for all requests that are refused: they leave nothing in it."""
     return Wired()

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.npm_client import printed_by, with_packages
-from tests.support.running_host import RunningHost
+from tests.support.wire_client import WireClient
 
 pytestmark = [
     pytest.mark.slow,
     *(pytest.mark.behaviour(name) for name in ("ag-ui.npm-clients", "ag-ui.asked-again", "ag-ui.agrees")),
 ]
 
-HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="module")
-def script(pytestconfig: pytest.Config) -> Path:
-    """Our script with what it imports; the test is skipped without npm's registry."""
-    return with_packages(HERE / "client.mjs", Path(pytestconfig.cache.mkdir("ag-ui-node")))
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Iterator[RunningHost]:
-    with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app")) as running:
-        yield running
-
 
 @pytest.mark.parametrize(("package", "cancelled"), [("@ag-ui/client", "cancelled"), ("client-before", "run_cancelled")])
 async def test_the_client_does_all_that_the_wire_serves(
-    host: RunningHost, script: Path, package: str, cancelled: str
+    pytestconfig: pytest.Config, tmp_path: Path, package: str, cancelled: str
 ) -> None:
     """Chats, asks again, edits, runs tools, sends a run again, a picture, approves, is cancelled, gets errors."""
-    got = await printed_by(script, package, host.origin)
+    got = await WireClient(pytestconfig, tmp_path, __file__, "ag-ui-node").prints(package)
     chat = [
         *(["user", "my name is Ada", []], ["assistant", "echo: my name is Ada", []]),
         *(["user", "recall", []], ["assistant", "my name is Ada | recall", []]),
@@ -79,12 +62,10 @@ async def test_the_client_does_all_that_the_wire_serves(
 
 
 @pytest.mark.parametrize("package", ["@ag-ui/client", "client-before"])
-async def test_each_feature_of_the_client_is_served(
-    host: RunningHost, pytestconfig: pytest.Config, package: str
-) -> None:
+async def test_each_feature_of_the_client_is_served(pytestconfig: pytest.Config, tmp_path: Path, package: str) -> None:
     """What it is made with, copies, subscribers, middleware, leaving and coming back, and answers of each kind."""
-    features = with_packages(HERE / "features.mjs", Path(pytestconfig.cache.mkdir("ag-ui-node")))
-    got = await printed_by(features, package, host.origin)
+    client = WireClient(pytestconfig, tmp_path, __file__, "ag-ui-node")
+    got = await client.prints(package, script="features.mjs")
 
     assert got == {
         "made": ['{"color": "red"}', {"color": "red"}, ["assistant", "tool", "assistant"]],

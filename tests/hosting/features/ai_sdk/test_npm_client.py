@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.support.client_tables import table_of
-from tests.support.npm_client import printed_by, with_packages
-from tests.support.running_host import RunningHost
+from tests.support.wire_client import WireClient
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("ai-sdk.client")]
-
-HERE = Path(__file__).parent
 
 
 async def test_the_chat_does_all_that_the_wire_serves(pytestconfig: pytest.Config, tmp_path: Path) -> None:
@@ -21,9 +17,7 @@ async def test_the_chat_does_all_that_the_wire_serves(pytestconfig: pytest.Confi
 
     The page's table names all that the client declares.
     """
-    script = with_packages(HERE / "client.mjs", Path(pytestconfig.cache.mkdir("ai-sdk-node")))
-    with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app")) as host:
-        got = await printed_by(script, host.origin)
+    got = await WireClient(pytestconfig, tmp_path, __file__, "ai-sdk-node").prints()
 
     waiting = [["tool-refund", "approval-requested"]] * 2
     refused = "This call was not made: it was refused. Reason: too much"

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from tests.hosting.features.chat_completions.chats import Chats
+from tests.support.openai_apps import CompletionsApp
 
 
 @pytest.fixture
-async def chats() -> AsyncIterator[Chats]:
-    """One process of the app, with its log in memory."""
-    chats = Chats()
-    async with chats.http, chats.openai:
-        yield chats
+def chats() -> CompletionsApp:
+    return CompletionsApp()
+
+
+@pytest.fixture
+def open_chats() -> CompletionsApp:
+    """One whose agents take tools of their callers."""
+    return CompletionsApp(client_tools=True)
 
 
 @pytest.fixture(scope="module")
-def refusing() -> Chats:
-    """One process for all requests that are refused: they leave nothing in it."""
-    return Chats()
+def refusing() -> CompletionsApp:
+    """One for all requests that are refused: they leave nothing in it."""
+    return CompletionsApp()

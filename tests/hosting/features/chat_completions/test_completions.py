@@ -1,45 +1,44 @@
-"""`POST /chat/completions`: the protocol's object, what is taken of a request, and its errors."""
+"""`POST /chat/completions`: the protocol's object, its chunks, what is taken of a request, and its errors."""
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
-from openai.types import Model
-from openai.types.chat.completion_create_params import CompletionCreateParamsBase
+from pydantic import BaseModel
 
-from hosting.features.chat_completions.names import OPERATIONS
-from hosting.features.chat_completions.requests import AGENTS_OWN, REFUSED, SERVED
-from tests.hosting.features.chat_completions.chats import Chats, said
+from hosting.core.broadcast import LoggedEvent
+from hosting.core.thread.events import Accepted, Claimed, Delta
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import RunRequest
+from hosting.features.chat_completions.fold import ChatFold
+from hosting.http.wire_runs import RewrittenError
+from hosting.names import Address
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.page_tables import refused_fields
-from tests.support.strictly import strictly
-
-PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "chat-completions.md").read_text(encoding="utf-8")
+from tests.support.chat_chunks import chunks, joined
+from tests.support.joining import both, steered
+from tests.support.made_app import ask
+from tests.support.openai_apps import CompletionsApp, said
 
 
 @pytest.mark.behaviour("chat.create")
 async def test_a_run_that_a_request_may_not_wait_for_is_found_by_its_key() -> None:
     """Without a key the client is told not to repeat it, nor a run that failed: its tools would be called again."""
-    chats = Chats({"AGENT_WAIT_SECONDS": "0"})
-    async with chats.http:
-        unnamed, failed = await chats.post("sleep 0"), await Chats().post("fail")
-        first = await chats.post("sleep 0.01", headers={"idempotency-key": "k-2"})
-        last = first
-        while last.status_code == 504:
-            last = await chats.post("sleep 0.01", headers={"idempotency-key": "k-2"})
+    chats, key = CompletionsApp({"AGENT_WAIT_SECONDS": "0"}), {"idempotency-key": "k-2"}
+    unnamed, failed = await chats.post("meet 2"), await CompletionsApp().post("fail")
+    first = last = await chats.post("meet 2", headers=key)
+    while last.status_code == 504:
+        last = await chats.post("meet 2", headers=key)
 
     assert (unnamed.status_code, unnamed.json()["error"]["code"]) == (504, "still_running")
     assert [answer.headers.get("x-should-retry") for answer in (unnamed, failed, first)] == ["false", "false", None]
     assert (failed.status_code, failed.json()["error"]["type"]) == (500, "server_error")
-    assert last.json()["choices"][0]["message"]["content"] == "echo: sleep 0.01"
+    assert last.json()["choices"][0]["message"]["content"] == "2 have met"
 
 
 @pytest.mark.behaviour("chat.messages")
-async def test_the_request_tells_the_whole_conversation(chats: Chats) -> None:
+async def test_the_request_tells_the_whole_conversation(chats: CompletionsApp) -> None:
     """Each request is a thread of its own, which is gone after its answer."""
     conversation = [said("user", "my name is Ada"), said("assistant", "Hello, Ada."), said("user", "recall")]
 
@@ -54,7 +53,7 @@ async def test_the_request_tells_the_whole_conversation(chats: Chats) -> None:
 @pytest.mark.parametrize(
     "place", [{"metadata": {"thread_id": "mine"}}, {"headers": {"x-ms-thread-id": "mine"}}], ids=["metadata", "header"]
 )
-async def test_a_named_thread_goes_on_with_what_is_new(chats: Chats, place: dict[str, Any]) -> None:
+async def test_a_named_thread_goes_on_with_what_is_new(chats: CompletionsApp, place: dict[str, Any]) -> None:
     """Front ends send what the thread has already; it is not added again."""
     first = await chats.post("my name is Ada", **place)
     second = await chats.text(said("user", "my name is Ada"), said("assistant", "x"), said("user", "recall"), **place)
@@ -65,7 +64,7 @@ async def test_a_named_thread_goes_on_with_what_is_new(chats: Chats, place: dict
 
 
 @pytest.mark.behaviour("chat.ignored")
-async def test_what_the_author_decides_is_ignored_and_named(chats: Chats) -> None:
+async def test_what_the_author_decides_is_ignored_and_named(chats: CompletionsApp) -> None:
     """Chat front ends send a prompt and a temperature whether or not somebody chose them."""
     answer = await chats.post(said("system", "Obey."), said("developer", "Obey."), "count", temperature=1, max_tokens=9)
 
@@ -73,34 +72,6 @@ async def test_what_the_author_decides_is_ignored_and_named(chats: Chats) -> Non
     assert answer.headers["x-ms-ignored"] == "max_tokens, temperature, messages[0], messages[1]"
     assert answer.json()["metadata"] == {"ignored": answer.headers["x-ms-ignored"]}
     assert "x-ms-ignored" not in (await chats.post("count")).headers
-
-
-@pytest.mark.behaviour("chat.refused")
-def test_every_field_of_the_protocol_is_in_one_table() -> None:
-    """Of the official client, and no other; and each has its row on the page."""
-    fields = {*CompletionCreateParamsBase.__annotations__, "stream"}
-
-    assert sorted([*SERVED, *AGENTS_OWN, *REFUSED, "n", "modalities"]) == sorted(fields)
-    assert [name for name in fields if f"`{name}`" not in PAGE] == []
-    assert refused_fields(PAGE) >= set(REFUSED)
-    operations = [f"`{route.method} {route.path.removeprefix('chat/v1/')}`" for route in OPERATIONS]
-    assert [operation for operation in operations if operation not in PAGE] == []
-
-
-@pytest.mark.behaviour("chat.refused")
-@pytest.mark.parametrize("field", sorted(REFUSED))
-async def test_a_field_that_changes_the_answer_is_refused_by_its_name(refusing: Chats, field: str) -> None:
-    """In the protocol's shape; one that asks for nothing is no matter."""
-    status, error = await refusing.refused("hello", **{field: "x"})
-
-    assert status == 400
-    assert error == {
-        "message": REFUSED[field],
-        "type": "invalid_request_error",
-        "param": field,
-        "code": "unsupported_parameter",
-    }
-    assert await refusing.text("hello", **{field: None}) == "echo: hello"
 
 
 @pytest.mark.behaviour("chat.refused")
@@ -144,7 +115,7 @@ async def test_a_field_that_changes_the_answer_is_refused_by_its_name(refusing: 
     ],
 )
 async def test_what_the_app_does_not_serve_is_refused(
-    refusing: Chats, fields: dict[str, Any], status: int, code: str
+    refusing: CompletionsApp, fields: dict[str, Any], status: int, code: str
 ) -> None:
     """Before a run begins."""
     refused, error = await refusing.refused("hello", **fields)
@@ -153,7 +124,7 @@ async def test_what_the_app_does_not_serve_is_refused(
 
 
 @pytest.mark.behaviour("chat.refused")
-async def test_completions_are_not_kept_by_id(chats: Chats) -> None:
+async def test_completions_are_not_kept_by_id(chats: CompletionsApp) -> None:
     """And the sentence says what is: a thread."""
     listed = await chats.http.get("chat/completions")
     read = await chats.http.get("chat/completions/chatcmpl-1")
@@ -166,7 +137,9 @@ async def test_completions_are_not_kept_by_id(chats: Chats) -> None:
 
 @pytest.mark.behaviour("chat.approvals")
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_run_that_waits_for_a_person_is_an_error_that_says_where_to_answer(chats: Chats, stream: bool) -> None:
+async def test_a_run_that_waits_for_a_person_is_an_error_that_says_where_to_answer(
+    chats: CompletionsApp, stream: bool
+) -> None:
     """Its tool is not called."""
     answer = await chats.post("call refund 7", model="Clerk", metadata={"thread_id": "r"}, stream=stream)
 
@@ -175,14 +148,81 @@ async def test_a_run_that_waits_for_a_person_is_an_error_that_says_where_to_answ
     assert chats.notes == []
 
 
-@pytest.mark.behaviour("chat.client")
-async def test_the_official_client_chats_and_lists_the_agents(chats: Chats) -> None:
-    models = [model.id async for model in chats.openai.models.list()]
-    completion = await chats.openai.chat.completions.create(
-        model="Joker", messages=[{"role": "user", "content": "hello"}], temperature=0.2
-    )
-    with pytest.raises(openai.NotFoundError, match=r"There is no agent 'gpt' here. Agents: Joker, Clerk."):
-        await chats.openai.chat.completions.create(model="gpt", messages=[{"role": "user", "content": "hello"}])
+@pytest.mark.behaviour("chat.stream")
+async def test_a_stream_has_the_text_in_pieces_and_then_why_it_ended(chats: CompletionsApp) -> None:
+    answer = await chats.post("say one two three", stream=True)
+    streamed = chunks(answer.text)
 
-    assert (models, completion.choices[0].message.content) == (["Joker", "Clerk"], "echo: hello")
-    assert strictly(Model, (await chats.http.get("models/joker")).json()).id == "Joker"
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert joined(streamed) == "one two three"
+    assert streamed[0].choices[0].delta.role == "assistant"
+    assert [chunk.choices[0].finish_reason for chunk in streamed if chunk.choices[0].finish_reason] == ["stop"]
+    assert {chunk.id for chunk in streamed} == {streamed[0].id}
+
+
+class Said(BaseModel):
+    """What an agent is to answer."""
+
+    n: int
+
+
+@pytest.mark.behaviour("chat.client")
+async def test_the_official_client_streams_with_a_format_and_counts_tokens(chats: CompletionsApp) -> None:
+    """By the helper that accumulates, which parses the format; the chunks themselves end with the tokens."""
+    completions = chats.openai.chat.completions
+    asked: Any = {"model": "Joker", "messages": [said("user", 'say {"n": 8}')]}
+    counts: Any = {"stream_options": {"include_usage": True, "include_obfuscation": False}}
+    async with completions.stream(**asked, response_format=Said, **counts) as stream:
+        final = await stream.get_final_completion()
+    *others, last = [chunk async for chunk in await completions.create(**asked, stream=True, **counts)]
+
+    assert final.choices[0].message.parsed == Said(n=8)
+    assert joined(others) == '{"n": 8}'
+    assert (last.choices, last.usage.total_tokens, final.usage.total_tokens) == ([], 7, 7)
+    assert [chunk.usage for chunk in others] == [None] * len(others)
+
+
+@pytest.mark.behaviour("chat.stream")
+def test_text_of_a_lost_attempt_that_was_sent_ends_the_stream() -> None:
+    """The protocol cannot take it back. A reader who comes later gets the text that stands."""
+    request = RunRequest(message="hello")
+    accepted = Accepted(
+        at=1.0, run_id="r", agent="joker", thread_id="t", request=request, fingerprint="f", streamed=True
+    )
+    claim = {"at": 1.0, "run_id": "r", "holder": "caller", "lease_seconds": 9.0, "deadline": 9.0}
+    events = [
+        accepted,
+        Claimed(attempt=1, token="a", **claim),  # type: ignore[arg-type]
+        Delta(at=1.0, run_id="r", offset=0, text="One way"),
+        Claimed(attempt=2, token="b", **claim),  # type: ignore[arg-type]
+        Delta(at=1.0, run_id="r", offset=0, text="Another"),
+    ]
+    run = Run(Address.of("joker", "t", "app"), accepted, 1, 1)
+    early, late = (ChatFold("Joker", run, names_causes=False, counts_usage=False) for _ in range(2))
+    for position, event in enumerate(events[:3], 1):
+        early.next(LoggedEvent(position, event))
+    sent = early.chunks()
+    for position, event in enumerate(events[3:], 4):
+        early.next(LoggedEvent(position, event))
+    for position, event in enumerate(events, 1):
+        late.next(LoggedEvent(position, event))
+
+    assert [chunk["choices"][0]["delta"].get("content") for chunk in sent] == ["", "One way"]
+    with pytest.raises(RewrittenError):
+        early.chunks()
+    assert late.chunks()[-1]["choices"][0]["delta"] == {"content": "Another"}
+
+
+@pytest.mark.behaviour("chat.steering")
+async def test_the_stream_of_a_message_that_joined_a_run_is_one_completion() -> None:
+    """Which begins when the message was sent."""
+    body = {"messages": [said("user", "and this")], "metadata": {"thread_id": "t"}, "stream": True}
+    async with steered(["chat-completions"]) as (http, working):
+        joining = http.post("/api/chat/v1/chat/completions", json=body)
+        first, completion = await both(http, working, ask(http, "first", thread_id="t"), joining)
+    streamed = chunks(completion.text)
+
+    assert joined(streamed) == first.json()["response"]
+    assert {chunk.id for chunk in streamed} == {streamed[0].id}
+    assert [chunk.choices[0].delta.role for chunk in streamed if chunk.choices[0].delta.role] == ["assistant"]
+    assert streamed[-1].choices[0].finish_reason == "stop"

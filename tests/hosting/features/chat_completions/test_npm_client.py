@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.support.client_tables import table_of
-from tests.support.npm_client import printed_by, with_packages
-from tests.support.running_host import RunningHost
+from tests.support.wire_client import WireClient
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("chat.client")]
-
-HERE = Path(__file__).parent
 
 
 async def test_the_client_does_all_that_the_wire_serves(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     """Chats, streams, counts, lists the agents, and gets errors before and within a stream."""
-    script = with_packages(HERE / "client.mjs", Path(pytestconfig.cache.mkdir("openai-node-chat")))
-    with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app")) as host:
-        got = await printed_by(script, f"{host.origin}/api/chat/v1")
+    got = await WireClient(pytestconfig, tmp_path, __file__, "openai-node-chat").prints(path="/api/chat/v1")
     methods = got.pop("methods")
 
     assert got == {

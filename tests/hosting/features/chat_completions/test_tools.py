@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from agent_framework import Agent, tool
-from agent_framework.openai import OpenAIChatCompletionClient
 from openai.types.chat import ChatCompletionMessage
 
-from tests.hosting.features.chat_completions.chats import Chats, said
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.chat_chunks import chunks, joined
+from tests.support.openai_apps import CompletionsApp, said
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "string"}}, "additionalProperties": False}
 WHERE: Any = {
@@ -22,14 +19,7 @@ WHERE: Any = {
     "function": {"name": "where", "description": "Where the person is.", "parameters": SCHEMA, "strict": True},
 }
 NO_CALL = "which is no call of this app. Send the ids of its calls as they are."
-
-
-@pytest.fixture
-async def open_chats() -> AsyncIterator[Chats]:
-    """One process of the app, whose agents take tools of their callers."""
-    chats = Chats(client_tools=True)
-    async with chats.http, chats.openai:
-        yield chats
+pytestmark = pytest.mark.behaviour("chat.tools")
 
 
 def result(call: Any, content: object = "here") -> dict[str, Any]:
@@ -41,42 +31,34 @@ def as_sent(message: ChatCompletionMessage) -> dict[str, Any]:
     return dict(message.model_dump(exclude_unset=True))
 
 
-async def asked(chats: Chats, message: str = "call where 1", **fields: Any) -> ChatCompletionMessage:
+async def asked(chats: CompletionsApp, message: str = "call where 1", **fields: Any) -> ChatCompletionMessage:
     """Return the answer to a message, which calls tools."""
     completion = await chats.create(message, model="Clerk", tools=[WHERE], **fields)
     assert completion.choices[0].finish_reason == "tool_calls"
     return completion.choices[0].message
 
 
-async def to_the_end(chats: Chats, messages: list[Any]) -> str:
-    """Run each tool that is called, as the documentation of the client shows it; return the last text."""
-    while True:
-        completion = await chats.openai.chat.completions.create(model="Clerk", messages=messages, tools=[WHERE])
-        message = completion.choices[0].message
-        messages.append(message)
-        if not message.tool_calls:
-            return message.content or ""
-        for call in message.tool_calls:
-            assert call.type == "function"
-            messages.append(result(call, f"at {json.loads(call.function.arguments)['n']}"))
+async def test_openais_client_runs_its_tools_to_the_end_and_talks_on(open_chats: CompletionsApp) -> None:
+    """One, several at once beside the agent's own, and a message behind them, whose model has all results.
 
+    Each tool that is called is run, as the documentation of the client shows it.
+    """
+    messages, texts, create = list[Any](), list[str | None](), open_chats.openai.chat.completions.create
+    for text in ("call where 1", "call where 2, look 3, where 4", "thanks"):
+        messages.append(said("user", text))
+        calls: Any = None
+        while calls is None or calls:
+            message = (await create(model="Clerk", messages=messages, tools=[WHERE])).choices[0].message
+            messages.append(message)
+            calls = message.tool_calls or []
+            messages += [result(call, f"at {json.loads(call.function.arguments)['n']}") for call in calls]
+        texts.append(message.content)
 
-@pytest.mark.behaviour("chat.tools")
-async def test_openais_client_runs_its_tools_to_the_end_and_talks_on(open_chats: Chats) -> None:
-    """One, several at once beside the agent's own, and a message behind them, whose model has all results."""
-    messages: list[Any] = [said("user", "call where 1")]
-    first = await to_the_end(open_chats, messages)
-    messages.append(said("user", "call where 2, look 3, where 4"))
-    second = await to_the_end(open_chats, messages)
-    messages.append(said("user", "thanks"))
-    third = await to_the_end(open_chats, messages)
-
-    assert (first, second, third) == ("told: at 1", "told: at 2 | saw 3 | at 4", "echo: thanks")
+    assert texts == ["told: at 1", "told: at 2 | saw 3 | at 4", "echo: thanks"]
     assert open_chats.notes == ["look 3"]
 
 
-@pytest.mark.behaviour("chat.tools")
-async def test_a_stream_has_the_calls_by_index(open_chats: Chats) -> None:
+async def test_a_stream_has_the_calls_by_index(open_chats: CompletionsApp) -> None:
     """The client's own accumulation of them is the answer; the run that goes on streams too."""
     async with open_chats.openai.chat.completions.stream(
         model="Clerk", messages=[{"role": "user", "content": "call where 1, where 2"}], tools=[WHERE]
@@ -96,31 +78,9 @@ async def test_a_stream_has_the_calls_by_index(open_chats: Chats) -> None:
     assert streamed[-1].choices[0].finish_reason == "stop"
 
 
-@pytest.mark.behaviour("chat.agent")
-async def test_an_agent_of_agent_framework_runs_its_local_tools_to_the_end(open_chats: Chats) -> None:
-    """An agent with a tool of its own, whose model is our agent."""
-    places: list[str] = []
-
-    @tool
-    def where(n: str) -> str:
-        """Where the person is."""
-        places.append(n)
-        return f"at {n}"
-
-    client = OpenAIChatCompletionClient(model="Clerk", async_client=open_chats.openai)
-    agent = Agent(client, name="Local", tools=[where])
-    session = agent.create_session()
-    answers = [(await agent.run(text, session=session)).text for text in ("call where 1, where 2", "thanks")]
-    words = [update.text async for update in agent.run("call where 3", stream=True)]
-
-    assert answers[0].endswith("told: at 1 | at 2")
-    assert answers[1] == "echo: thanks"
-    assert "".join(words).endswith("told: at 3")
-    assert places == ["1", "2", "3"]
-
-
-@pytest.mark.behaviour("chat.tools")
-async def test_a_thread_of_no_name_waits_for_its_results_and_goes_with_its_last_answer(open_chats: Chats) -> None:
+async def test_a_thread_of_no_name_waits_for_its_results_and_goes_with_its_last_answer(
+    open_chats: CompletionsApp,
+) -> None:
     """What is left of the call is refused then."""
     message = await asked(open_chats)
     await asyncio.wait_for(open_chats.host.entities.idle(), GUARD_SECONDS)
@@ -131,8 +91,9 @@ async def test_a_thread_of_no_name_waits_for_its_results_and_goes_with_its_last_
     assert list(open_chats.host.entities.states) == [waiting]
 
 
-@pytest.mark.behaviour("chat.tools")
-async def test_results_that_are_missing_or_unknown_are_refused_and_nothing_is_recorded(open_chats: Chats) -> None:
+async def test_results_that_are_missing_or_unknown_are_refused_and_nothing_is_recorded(
+    open_chats: CompletionsApp,
+) -> None:
     """Each by its place, and the right ones go on after that."""
     first, second = (await asked(open_chats, "call where 1, where 2")).tool_calls or []
     other = f"call_{'0' * 32}~{first.id.partition('~')[2]}"
@@ -168,7 +129,6 @@ CALLING = {"id": "a", "type": "function", "function": {"name": "where", "argumen
 NO_FUNCTION = {"id": "a", "type": "function"}
 
 
-@pytest.mark.behaviour("chat.tools")
 @pytest.mark.parametrize(
     ("messages", "tools", "said"),
     [
@@ -185,7 +145,7 @@ NO_FUNCTION = {"id": "a", "type": "function"}
     ],
 )
 async def test_what_no_model_takes_is_refused_by_its_place(
-    open_chats: Chats, messages: list[Any], tools: list[Any], said: str
+    open_chats: CompletionsApp, messages: list[Any], tools: list[Any], said: str
 ) -> None:
     """A call without its result, and what is no tool of a caller."""
     status, error = await open_chats.refused(*messages, model="Clerk", tools=tools)

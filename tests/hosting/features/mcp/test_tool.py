@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -12,7 +10,6 @@ import pytest
 from agent_framework import Agent
 from mcp import ClientSession, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult
 from pydantic import BaseModel
 
 from hosting.app import Budget
@@ -22,7 +19,7 @@ from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.carriers import Api
 from tests.support.direct import DirectHost, SignalClient
 from tests.support.flows import text_flow
-from tests.support.made_app import MEMORY, app_of, triggers
+from tests.support.made_app import MEMORY, app_of, ask, triggers
 from tests.support.receiver import WEBHOOKS, receiving
 from tests.support.running_host import RunningHost
 from tests.support.spender import spender
@@ -53,21 +50,20 @@ async def test_a_tool_call_answers_in_text_and_in_structure(direct_host: DirectH
     }
 
 
+class Unexpected:
+    """A context of an invocation that is not as a worker gives it."""
+
+    @property
+    def invocation_id(self) -> str:
+        raise RuntimeError("canary")
+
+
 @pytest.mark.behaviour("mcp.failed-run")
 async def test_whatever_the_function_meets_is_told_in_a_sentence_of_ours(direct_host: DirectHost) -> None:
     """A host in Development shows callers what a tool's function raises, so it raises nothing."""
-
-    class Context:
-        """What a worker gives that is not as expected."""
-
-        @property
-        def invocation_id(self) -> str:
-            """Fail."""
-            raise RuntimeError("canary")
-
     tool = direct_host.functions["mcptool-Joker"].get_user_function().client_function
 
-    text = await tool(call="{}", client=SignalClient(direct_host.entities), context=Context())
+    text = await tool(call="{}", client=SignalClient(direct_host.entities), context=Unexpected())
 
     result = json.loads(json.loads(text)["content"])
     assert result["content"][0]["text"] == "The app failed on this call. Its log has the cause."
@@ -92,11 +88,10 @@ async def test_an_agent_with_a_format_of_its_own_gives_the_value(given: Any) -> 
     """Over MCP and over HTTP, checked; the tool announces it."""
     host = tool_host(formatted_agent(given))
     (announced,) = [one["outputSchema"] for one in host.bindings["mcptool-Joker"] if one["type"] == "mcpToolTrigger"]
-
-    result = await host.call_tool("Joker", {"query": 'say {"city": "Oslo", "degrees": 3}'})
-    wrong = await host.call_tool("Joker", {"query": 'say {"city": "Oslo"}'})
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example") as client:
-        over_http = await client.post("/api/agents/Joker/run", json={"message": 'say {"city": "Oslo", "degrees": 3}'})
+    right, short = 'say {"city": "Oslo", "degrees": 3}', 'say {"city": "Oslo"}'
+    result, wrong = [await host.call_tool("Joker", {"query": query}) for query in (right, short)]
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example") as http:
+        over_http = await ask(http, right)
 
     assert result["structuredContent"]["value"] == over_http.json()["value"] == {"city": "Oslo", "degrees": 3}
     assert (wrong["isError"], wrong["structuredContent"]["code"]) == (True, "invalid_output")
@@ -161,9 +156,8 @@ async def test_the_output_of_a_workflow_that_outlived_a_call_is_read_over_http()
 
     ids = result["structuredContent"]
     ends = f"GET workflows/Text/threads/{ids['thread_id']}/runs/{ids['run_id']} of the app's HTTP interface."
-    says = result["content"][0]["text"]
-    assert says.startswith("The workflow has not answered within 0 s. ")
-    assert says.endswith(ends)
+    assert result["content"][0]["text"].startswith("The workflow has not answered within 0 s. ")
+    assert result["content"][0]["text"].endswith(ends)
 
 
 @pytest.mark.behaviour("mcp.bad-arguments")
@@ -247,64 +241,36 @@ def test_a_tool_that_cannot_be_is_refused_at_start(options: dict[str, Any], says
     assert list(app.agents) == ["first"]
 
 
-@asynccontextmanager
-async def official_client(host: RunningHost) -> AsyncIterator[ClientSession]:
-    """Connect the official client to the local host; not a fixture, because its scopes belong to the test's task."""
-    url = f"{host.origin}/runtime/webhooks/mcp"
-    async with streamable_http_client(url) as streams, ClientSession(*streams[:2]) as session:
-        await session.initialize()
-        yield session
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("mcp.answers")
-@pytest.mark.behaviour("mcp.continues")
-@pytest.mark.behaviour("mcp.failed-run")
-async def test_the_official_client_lists_the_agent_as_a_tool_and_goes_on_with_a_thread(
-    socket_host: RunningHost,
-) -> None:
-    """The second call names the thread of the first one's structure; a failed run is a tool error in our words."""
-    async with official_client(socket_host) as client:
-        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        first = await called(client, query="my name is Ada")
-        second = await called(client, query="recall", threadId=structure(first)["thread_id"])
-        failed = await called(client, query="fail")
-
-    assert set(tools) == {"Joker", "quiet"}
-    assert tools["Joker"].description == "The scripted Joker."
-    assert set(tools["Joker"].input_schema["properties"]) == {"query", "threadId", "sessionId"}
-    assert tools["Joker"].input_schema["required"] == ["query"]
-    assert (first.is_error, structure(first)["response"]) == (False, "echo: my name is Ada")
-    assert structure(second)["response"] == "my name is Ada | recall"
-    assert (failed.is_error, structure(failed)["code"]) == (True, "run_failed")
-    assert "The log has more at run" in str(failed)
-
-
 @pytest.mark.slow
 @pytest.mark.behaviour("mcp.no-way-back")
-async def test_a_client_gets_the_result_alone_and_stops_its_wait_and_not_the_run(socket_host: RunningHost) -> None:
-    """The extension hands a function no way to send progress, and a notice of cancellation changes nothing."""
+async def test_the_official_client_lists_the_tools_goes_on_and_stops_its_wait_and_not_the_run(
+    socket_host: RunningHost,
+) -> None:
+    """A failed run is a tool error in our words. The extension hands a function no way to send progress.
+
+    And a notice of cancellation changes nothing.
+    """
     seen: list[float] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         seen.append(progress)
 
-    async with official_client(socket_host) as client:
-        await client.call_tool("Joker", {"query": "hello"}, progress_callback=note)
+    url = f"{socket_host.origin}/runtime/webhooks/mcp"
+    async with streamable_http_client(url) as streams, ClientSession(*streams[:2]) as client:
+        await client.initialize()
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        first: Any = await client.call_tool("Joker", {"query": "my name is Ada"}, progress_callback=note)
+        thread = {"threadId": first.structured_content["thread_id"]}
         with pytest.raises(MCPError, match=r"(?i)timed out"):
-            await client.call_tool("Joker", {"query": "sleep 0.5", "threadId": "left-alone"}, read_timeout_seconds=0.1)
-        result = await called(client, query="recall", threadId="left-alone")
+            await client.call_tool("Joker", {"query": "sleep 0.5", **thread}, read_timeout_seconds=0.1)
+        second: Any = await client.call_tool("Joker", {"query": "recall", **thread})
+        failed: Any = await client.call_tool("Joker", {"query": "fail"})
 
-    assert (structure(result)["response"], seen) == ("sleep 0.5 | recall", [])
-
-
-async def called(client: ClientSession, **arguments: object) -> CallToolResult:
-    result = await client.call_tool("Joker", arguments)
-    assert isinstance(result, CallToolResult)
-    return result
-
-
-def structure(result: CallToolResult) -> dict[str, Any]:
-    """Return the structured content, which every result of ours has."""
-    assert result.structured_content is not None
-    return dict(result.structured_content)
+    assert set(tools) == {"Joker", "quiet"}
+    assert tools["Joker"].description == "The scripted Joker."
+    assert set(tools["Joker"].input_schema["properties"]) == {"query", "threadId", "sessionId"}
+    assert tools["Joker"].input_schema["required"] == ["query"]
+    assert (first.is_error, first.structured_content["response"], seen) == (False, "echo: my name is Ada", [])
+    assert second.structured_content["response"] == "my name is Ada | sleep 0.5 | recall"
+    assert (failed.is_error, failed.structured_content["code"]) == (True, "run_failed")
+    assert "The log has more at run" in str(failed)

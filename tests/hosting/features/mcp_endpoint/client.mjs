@@ -12,15 +12,15 @@ async function client(answer) {
     const made = new Client(...info);
     if (answer) made.setRequestHandler(ElicitRequestSchema, answer);
     await made.connect(new StreamableHTTPClientTransport(url));
-    const call = (name, query, options) =>
-      made.callTool({ name, arguments: { query } }, undefined, options);
+    const call = (name, query, options, threadId) =>
+      made.callTool({ name, arguments: { query, threadId } }, undefined, options);
     return { made, call };
   }
   const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const made = new Client(...info);
   if (answer) made.setRequestHandler("elicitation/create", answer);
   await made.connect(new StreamableHTTPClientTransport(url));
-  return { made, call: (name, query, options) => made.callTool({ name, arguments: { query } }, options) };
+  return { made, call: (name, query, options, threadId) => made.callTool({ name, arguments: { query, threadId } }, options) };
 }
 
 const asked = [];
@@ -41,7 +41,7 @@ const silent = await client();
 got.waits = (await silent.call("Clerk", "call refund 7")).structuredContent.pending_approvals.length;
 
 const leaving = new AbortController();
-const left = call("Joker", "sleep 60", { signal: leaving.signal, onprogress: () => {} });
+const left = call("Joker", "sleep 60", { signal: leaving.signal, onprogress: () => {} }, `left-${version}`);
 setTimeout(() => leaving.abort("enough"), 500);
 got.left = await left.then(() => "answered", () => "cancelled");
 await made.listTools(); // the cancellation is on its way before it

@@ -1,4 +1,4 @@
-"""The official clients, over a socket to a real host."""
+"""The official clients, over a socket to a real host, and to two processes of one app."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from mcp.client.subscriptions import ListenNotSupportedError, ResourceUpdated
 from mcp_types import ElicitRequestParams, ElicitResult, Implementation, ResourceTemplateReference
 
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.mcp_wire import PATH
+from tests.support.grouped_app import GroupedApp, grouped_app
+from tests.support.mcp_wire import HEADERS, PATH, Session, until
 from tests.support.node_packages import RegistryUnreachableError, install
 from tests.support.npm_client import printed_by
 from tests.support.running_host import RunningHost
@@ -39,37 +40,18 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
         yield host
 
 
-def joker_of(host: RunningHost) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=f"{host.origin}/api/agents/Joker/", timeout=GUARD_SECONDS)
-
-
-async def threads_of(http: httpx.AsyncClient) -> set[str]:
-    return {thread["thread_id"] for thread in (await http.get("threads")).json()["threads"]}
-
-
-@pytest.fixture
-async def before(host: RunningHost) -> set[str]:
-    """The threads from before the test."""
-    async with joker_of(host) as http:
-        return await threads_of(http)
-
-
-async def statuses(host: RunningHost, before: set[str]) -> set[str]:
-    """Return how the runs of Joker have ended that the test began, once all have and one was cancelled."""
-    async with joker_of(host) as http, asyncio.timeout(GUARD_SECONDS):
+async def ended(host: RunningHost, thread: str) -> str:
+    """Return how the run of a thread has ended, once it has."""
+    url = f"{host.origin}/api/agents/Joker/threads/{thread}/runs"
+    async with httpx.AsyncClient(timeout=GUARD_SECONDS) as http, asyncio.timeout(GUARD_SECONDS):
         while True:
-            runs = [
-                (await http.get(f"threads/{thread}/runs")).json()["runs"] for thread in await threads_of(http) - before
-            ]
-            ends = {run["status"] for listed in runs for run in listed}
-            if "cancelled" in ends and not ends & {"running", "accepted", "cancelling"}:
-                return ends
+            (run,) = (await http.get(url)).json()["runs"]
+            if run["status"] not in ("running", "accepted", "cancelling"):
+                return str(run["status"])
 
 
 @MODES
-async def test_the_client_for_python_does_all_that_the_wire_serves(
-    host: RunningHost, before: set[str], mode: Any
-) -> None:
+async def test_the_client_for_python_does_all_that_the_wire_serves(host: RunningHost, mode: Any) -> None:
     """In the version with a handshake, and in the one without; its handler of messages gets the progress, too."""
     asked, words, notified = [], [], set()
 
@@ -88,15 +70,15 @@ async def test_the_client_for_python_does_all_that_the_wire_serves(
         spoken = await client.call_tool("Joker", {"query": "hello"}, progress_callback=follow)
         refund = await client.call_tool("Clerk", {"query": "call refund 7"})
         with pytest.raises(MCPError):
-            await client.call_tool("Joker", {"query": "sleep 60"}, read_timeout_seconds=0.5)
-        ends = await statuses(host, before)
+            await client.call_tool("Joker", {"query": "sleep 60", "threadId": f"left-{mode}"}, read_timeout_seconds=0.5)
+        left = await ended(host, f"left-{mode}")
 
     assert tools == ["Joker", "Clerk"]
     assert "".join(words) == spoken.structured_content["response"] == "echo: hello"
     assert notified == {"notifications/progress"}
     assert refund.content[0].text == "told: refunded 7"
     assert asked == ['Clerk wants to call refund({"n": "7"}). Approve it?']
-    assert ends == {"success", "cancelled"}
+    assert left == "cancelled"
 
 
 @MODES
@@ -191,13 +173,10 @@ def packages(pytestconfig: pytest.Config) -> Path:
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
-async def test_the_client_for_typescript_does_the_same(
-    host: RunningHost, before: set[str], packages: Path, version: str
-) -> None:
+async def test_the_client_for_typescript_does_the_same(host: RunningHost, packages: Path, version: str) -> None:
     """Its first major version, and its second."""
     script = Path(shutil.copy(HERE / "client.mjs", packages))
     got = await printed_by(script, host.origin + PATH, version)
-    ends = await statuses(host, before)
 
     assert got == {
         "tools": ["Joker", "Clerk"],
@@ -208,7 +187,7 @@ async def test_the_client_for_typescript_does_the_same(
         "waits": 1,
         "left": "cancelled",
     }
-    assert ends == {"success", "cancelled"}
+    assert await ended(host, f"left-{version}") == "cancelled"
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
@@ -237,3 +216,44 @@ async def test_the_client_for_typescript_reads_completes_and_listens(
         "subscribed": -32601,
         **(listening if version == "2" else {}),
     }
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GroupedApp]:
+    """Two processes with the wire over one log and one engine, and one with the entities."""
+    folder = shutil.copytree(HERE / "app", tmp_path_factory.mktemp("processes") / "app")
+    with grouped_app(folder, log={"AGENT_LOG": f"sqlite:{folder / 'log.sqlite'}"}) as app:
+        yield app
+
+
+@pytest.mark.behaviour("mcp-endpoint.cancel")
+async def test_a_call_is_cancelled_by_a_notification_to_another_process(processes: GroupedApp) -> None:
+    """One of a thread that goes on, which it finds among the newest: once the engine lists it, its turn is committed."""
+    clients = [
+        httpx.AsyncClient(base_url=f"{process.origin}{PATH}", headers=HEADERS, timeout=GUARD_SECONDS)
+        for process in processes.http
+    ]
+    here, there = await Session(clients[0]).begun(), Session(clients[1])
+    there.headers = here.headers
+    thread = (await here.call("hello"))["structuredContent"]["thread_id"]
+    listed, url = list[str](), f"{processes.http[1].origin}/api/agents/Joker/threads"
+    async with asyncio.timeout(2 * GUARD_SECONDS):
+        while thread not in listed:
+            listed = [each["thread_id"] for each in (await clients[1].get(url)).json()["threads"]]
+    async with here.calling("sleep 60", arguments={"threadId": thread}) as events:
+        await anext(events)
+        await there.notify("notifications/cancelled", requestId=here.request("ping", {})["id"] - 1)
+        last = await asyncio.wait_for(until(events, "result"), 2 * GUARD_SECONDS)
+
+    assert last["result"]["structuredContent"]["code"] == "run_cancelled"
+
+
+@pytest.mark.behaviour("mcp-endpoint.subscriptions")
+async def test_the_official_client_is_told_of_what_another_process_did(processes: GroupedApp) -> None:
+    uri = "thread://Joker/shared"
+    here, there = (Client(host.origin + PATH, mode="auto") for host in processes.http)
+    async with here, there, here.listen(resource_subscriptions=[uri]) as changes:
+        await there.call_tool("Joker", {"query": "hello", "threadId": "shared"})
+        change = await asyncio.wait_for(anext(changes), GUARD_SECONDS)
+
+    assert change == ResourceUpdated(uri)

@@ -130,9 +130,8 @@ async def size(n: str) -> str:
 
 async def asking(version: str) -> Session:
     """Return a client of an agent whose tools ask."""
-    session = Session(Wired(None, Agent(ClerksClient(), name="Driver", tools=[plan, brew, size])).http, version, ASKS)
-    await session.begin()
-    return session
+    app = Wired(None, Agent(ClerksClient(), name="Driver", tools=[plan, brew, size]))
+    return await Session(app.http, version, ASKS).begun()
 
 
 @pytest.mark.behaviour("mcp-endpoint.questions")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -16,11 +16,9 @@ from tests.support.mcp_wire import HANDSHAKE, STATELESS, Event, Session, Wired, 
 
 
 @pytest.fixture
-async def wired() -> AsyncIterator[Wired]:
+def wired() -> Wired:
     """An app whose callers have threads of their own, with a workflow that answers with files."""
-    wired = Wired(workflows=[painter_flow], principal=signed_in)
-    async with wired.http:
-        yield wired
+    return Wired(workflows=[painter_flow], principal=signed_in)
 
 
 @pytest.fixture
@@ -43,7 +41,7 @@ async def test_a_thread_is_read_as_its_conversation(wired: Wired, ada: Session) 
     """As over HTTP, the newest entry first."""
     await ada.call("hello", "t")
     contents = await read(ada, "thread://Joker/t")
-    of_http = await wired.http.get("http://app.example/api/agents/Joker/threads/t/messages?order=desc&limit=50")
+    of_http = await wired.ours("GET", "Joker/threads/t/messages?order=desc&limit=50")
 
     assert contents["mimeType"] == "application/json"
     assert json.loads(contents["text"])["entries"] == of_http.json()["entries"]
@@ -175,36 +173,28 @@ async def following(events: AsyncIterator[Event]) -> dict[str, Any]:
     return message
 
 
-async def changes(events: AsyncIterator[Event], ada: Session, until: str) -> set[str]:
-    """Change the thread of that id, and return the addresses that were told before it."""
-    await ada.call("hello", until)
-    told: set[str] = set()
-    while (message := await following(events))["params"]["uri"] != f"thread://Joker/{until}":
-        assert message["method"] == "notifications/resources/updated"
-        told.add(message["params"]["uri"])
-    return told
-
-
 @pytest.mark.behaviour("mcp-endpoint.subscriptions")
 async def test_a_new_entry_a_reset_and_a_deletion_are_changes(wired: Wired, ada: Session) -> None:
-    """Each is told once the thread has it; changes before the stream are not."""
-    url = "http://app.example/api/agents/Joker/threads/t"
+    """Each is told once the thread has it; changes before the stream, and of other threads, are not."""
+    changes: list[tuple[str, Callable[[], Awaitable[Any]]]] = [
+        ("other", lambda: ada.call("hello", "other")),
+        ("t", lambda: ada.call("again", "t")),
+        ("t", lambda: wired.ours("POST", "Joker/threads/t/reset", {})),
+        ("t", lambda: wired.ours("DELETE", "Joker/threads/t")),
+    ]
+    watched = [f"thread://Joker/{name}" for name in ("t", "other")]
     await ada.call("hello", "t")
-    last = [f"thread://Joker/last-{number}" for number in range(5)]
-    async with ada.listening(THREAD, *last) as events:
-        begun = await following(events)
-        told = [await changes(events, ada, "last-0")]
-        await ada.call("again", "t")
-        told.append(await changes(events, ada, "last-1"))
-        await wired.http.post(f"{url}/reset", json={})
-        told.append(await changes(events, ada, "last-2"))
-        await wired.http.delete(url)
-        told.append(await changes(events, ada, "last-3"))
-        told.append(await changes(events, ada, "last-4"))
+    for name, change in changes:
+        await wired.host.entities.idle()
+        async with ada.listening(*watched) as events:
+            begun = await following(events)
+            await change()
+            told = await following(events)
 
-    assert begun["method"] == "notifications/subscriptions/acknowledged"
-    assert begun["params"]["notifications"] == {"resourceSubscriptions": [THREAD, *last]}
-    assert [THREAD in each for each in told] == [False, True, True, True, False]
+        assert begun["method"] == "notifications/subscriptions/acknowledged"
+        assert begun["params"]["notifications"] == {"resourceSubscriptions": watched}
+        assert told["method"] == "notifications/resources/updated"
+        assert told["params"]["uri"] == f"thread://Joker/{name}"
 
 
 @pytest.mark.behaviour("mcp-endpoint.subscriptions")

@@ -1,9 +1,11 @@
-"""`tools/list` and `tools/call`: results, progress, cancellation, and requests that come again."""
+"""`tools/list` and `tools/call`: versions, results, progress, cancellation, and what is refused by which error."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import re
+from pathlib import Path
 from typing import Annotated, Any, Never
 
 import pytest
@@ -13,23 +15,28 @@ from mcp_types import methods
 from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.errors import ConfigurationError
+from hosting.features.mcp_endpoint.names import VERSIONS
 from tests.hosting.features.mcp_endpoint.painter import LATIN, TABLE, painter_flow
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.flows import order_flow
 from tests.support.made_app import MEMORY, app_of
 from tests.support.mcp_wire import HANDSHAKE, STATELESS, Session, Wired, until, words
+from tests.support.owned_app import signed_in
+
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "mcp-endpoint.md").read_text(encoding="utf-8")
+OLDEST, OLDER, OLD = "2024-11-05", "2025-03-26", "2025-06-18"
 
 
 @pytest.mark.behaviour("mcp-endpoint.versions")
-@pytest.mark.parametrize(("wanted", "agreed"), [("2024-11-05",) * 2, (STATELESS, HANDSHAKE), ("2031-01-01", HANDSHAKE)])
+@pytest.mark.parametrize(("wanted", "agreed"), [(OLDEST, OLDEST), (STATELESS, HANDSHAKE), ("2031-01-01", HANDSHAKE)])
 async def test_a_handshake_agrees_on_a_version(wired: Wired, wanted: str, agreed: str) -> None:
     """The client's own where it is served, else the newest with a handshake."""
     assert (await Session(wired.http, wanted).begin())["protocolVersion"] == agreed
 
 
 @pytest.mark.behaviour("mcp-endpoint.versions")
-@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", HANDSHAKE, STATELESS])
+@pytest.mark.parametrize("version", VERSIONS)
 async def test_each_result_is_one_of_its_version(wired: Wired, version: str) -> None:
     session = Session(wired.http, version)
     if version != STATELESS:
@@ -70,16 +77,34 @@ async def test_words_come_as_progress(session: Session) -> None:
 
 
 @pytest.mark.behaviour("mcp-endpoint.cancel")
-async def test_a_notification_cancels_the_run(handshake: Session) -> None:
-    """Of a new thread, and of one that goes on."""
+async def test_a_notification_cancels_the_run(wired: Wired, handshake: Session) -> None:
+    """Of a new thread, and of one that goes on; one of another request or session cancels nothing."""
+    stranger = await Session(wired.http).begun()
     thread = (await handshake.call("hello"))["structuredContent"]["thread_id"]
     for arguments in ({}, {"threadId": thread}):
+        async with handshake.calling("meet 2", arguments=arguments) as events:
+            request_id = handshake.request("ping", {})["id"] - 1
+            await handshake.notify("notifications/cancelled", requestId=request_id + 1000)
+            await stranger.notify("notifications/cancelled", requestId=request_id)
+            await wired.ours("POST", "Joker/run", {"message": "meet 2"})
+            ended = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
         async with handshake.calling("sleep 60", arguments=arguments) as events:
             request_id = handshake.request("ping", {})["id"] - 1
             await handshake.notify("notifications/cancelled", requestId=request_id)
-            ended = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
+            cancelled = await asyncio.wait_for(until(events, "result"), GUARD_SECONDS)
 
-        assert ended["result"]["structuredContent"]["code"] == "run_cancelled"
+        assert ended["result"]["content"][0]["text"] == "2 have met"
+        assert cancelled["result"]["structuredContent"]["code"] == "run_cancelled"
+
+
+async def ended_runs(wired: Wired, thread: str) -> list[dict[str, Any]]:
+    """Return the runs of a thread, the newest first, once all have ended."""
+    async with asyncio.timeout(GUARD_SECONDS):
+        while True:
+            runs: list[dict[str, Any]] = (await wired.ours("GET", f"Joker/threads/{thread}/runs")).json()["runs"]
+            if all(run["status"] not in ("accepted", "running", "cancelling") for run in runs):
+                return runs
+            await wired.ours("GET", f"Joker/threads/{thread}/runs/{runs[0]['run_id']}")
 
 
 @pytest.mark.behaviour("mcp-endpoint.cancel")
@@ -87,9 +112,7 @@ async def test_a_client_without_a_handshake_cancels_by_closing_its_stream(wired:
     """As the version has it; one with a handshake only stops listening."""
     states = {}
     for version, thread in ((STATELESS, "s"), (HANDSHAKE, "h")):
-        session = Session(wired.http, version)
-        if version == HANDSHAKE:
-            await session.begin()
+        session = await Session(wired.http, version).begun()
         async with session.calling("tool thread_name", arguments={"threadId": thread}) as events:
             await anext(events)
         async with session.calling("sleep 0.3", arguments={"threadId": thread}):
@@ -98,17 +121,6 @@ async def test_a_client_without_a_handshake_cancels_by_closing_its_stream(wired:
 
     assert states[STATELESS][0] == "cancelled"
     assert states[HANDSHAKE][0] == "success"
-
-
-async def ended_runs(wired: Wired, thread: str) -> list[dict[str, Any]]:
-    """Return the runs of a thread, the newest first, once all have ended."""
-    url = f"http://app.example/api/agents/Joker/threads/{thread}/runs"
-    async with asyncio.timeout(GUARD_SECONDS):
-        while True:
-            runs: list[dict[str, Any]] = (await wired.http.get(url)).json()["runs"]
-            if all(run["status"] not in ("accepted", "running", "cancelling") for run in runs):
-                return runs
-            await wired.http.get(f"http://app.example/api/agents/Joker/threads/{thread}/runs/{runs[0]['run_id']}")
 
 
 @pytest.mark.behaviour("mcp-endpoint.tools")
@@ -120,9 +132,6 @@ async def test_a_client_without_streams_gets_one_answer(session: Session) -> Non
     assert answered["structuredContent"]["response"] == "echo: hello"
     assert waits["structuredContent"]["pending_approvals"][0]["tool"] == "refund"
     assert "over the app's HTTP interface" in waits["content"][0]["text"]
-
-
-OLDEST, OLDER, OLD = "2024-11-05", "2025-03-26", "2025-06-18"
 
 
 @pytest.mark.behaviour("mcp-endpoint.contents")
@@ -137,12 +146,8 @@ OLDEST, OLDER, OLD = "2024-11-05", "2025-03-26", "2025-06-18"
 )
 async def test_contents_are_of_the_kinds_that_a_version_has(version: str, query: str, kinds: list[str]) -> None:
     """Clients break off at one that they do not know. A file is a resource with its text or its bytes."""
-    wired = Wired(workflows=[painter_flow])
-    async with wired.http:
-        session = Session(wired.http, version)
-        if version != STATELESS:
-            await session.begin()
-        result = await session.call(query, tool="Painter")
+    session = await Session(Wired(workflows=[painter_flow]).http, version).begun()
+    result = await session.call(query, tool="Painter")
     methods.validate_server_result("tools/call", version, result)
     content = result["content"]
     files = [block["resource"] for block in content if block["type"] == "resource"]
@@ -204,34 +209,119 @@ def tour_flow() -> Workflow:
 @pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
 async def test_the_arguments_of_a_call_are_the_workflows_input(version: str) -> None:
     """As its author wrote the fields; another type is one argument. The result has its words, or its value."""
-    wired = Wired(workflows=[driver_flow, tour_flow, order_flow])
-    async with wired.http:
-        session = Session(wired.http, version)
-        if version == HANDSHAKE:
-            await session.begin()
-        tools = {tool["name"]: tool for tool in (await session.result("tools/list"))["tools"]}
-        results = [
-            await session.result("tools/call", name=name, arguments=arguments)
-            for name, arguments in (
-                ("Deliver", {"item": "tea", "place": {"street": "High Street"}}),
-                ("Tour", {"input": [{"street": "A"}, {"street": "B"}]}),
-                ("Orders", {"item": "tea", "count": 2}),
-                ("Tour", {}),
-            )
-        ]
+    session = await Session(Wired(workflows=[driver_flow, tour_flow, order_flow]).http, version).begun()
+    tools = {tool["name"]: tool for tool in (await session.result("tools/list"))["tools"]}
+    results = [
+        await session.result("tools/call", name=name, arguments=arguments)
+        for name, arguments in (
+            ("Deliver", {"item": "tea", "place": {"street": "High Street"}}),
+            ("Tour", {"input": [{"street": "A"}, {"street": "B"}]}),
+            ("Orders", {"item": "tea", "count": 2}),
+            ("Tour", {}),
+        )
+    ]
     for result in results:
         methods.validate_server_result("tools/call", version, result)
     told, toured, sold, missing = results
+    deliver, takes = tools["Deliver"], Draft202012Validator(tools["Tour"]["inputSchema"])
 
-    assert (tools["Deliver"]["description"], tools["Deliver"]["inputSchema"]) == (
-        "Brings it.",
-        Delivery.model_json_schema(),
-    )
-    takes = Draft202012Validator(tools["Tour"]["inputSchema"])
-    assert [takes.is_valid(each) for each in ({"input": [{"street": "A"}]}, {"input": [{"street": 1}]}, {})] == [
-        *(True, False, False),
-    ]
+    assert (deliver["description"], deliver["inputSchema"]) == ("Brings it.", Delivery.model_json_schema())
+    inputs: list[Any] = [{"input": [{"street": "A"}]}, {"input": [{"street": 1}]}, {}]
+    assert [takes.is_valid(each) for each in inputs] == [True, False, False]
     assert told["content"] == [{"type": "text", "text": "tea to High Street"}]
     assert toured["content"][0]["text"] == "A and B"
     assert sold["structuredContent"]["value"] == {"item": "tea", "total": 6}
     assert missing["structuredContent"]["code"] == "invalid_input"
+
+
+PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+REFUSED = pytest.mark.behaviour("mcp-endpoint.refused")
+
+
+@REFUSED
+@pytest.mark.parametrize(
+    ("message", "headers", "status", "code"),
+    [
+        ([], {}, 400, -32600),
+        ({}, {}, 400, -32600),
+        ({**PING, "jsonrpc": "1.0"}, {}, 400, -32600),
+        ({**PING, "id": True}, {}, 400, -32600),
+        ({**PING, "id": None}, {}, 400, -32600),
+        ({**PING, "params": []}, {}, 400, -32600),
+        (PING, {"mcp-session-id": "made-up"}, 404, -32602),
+    ],
+)
+async def test_what_is_no_message_of_a_session_is_refused(
+    refusing: Wired, message: Any, headers: dict[str, str], status: int, code: int
+) -> None:
+    """Clients of a session that is none begin a new one by its 404."""
+    answer = await refusing.http.post("", json=message, headers=headers)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+@REFUSED
+async def test_a_method_or_a_tool_that_is_not_there_is_named(session: Session) -> None:
+    method = await session.refused("prompts/list")
+    tool = await session.refused("tools/call", name="Nobody", arguments={"query": "hi"})
+    other_case = await session.refused("tools/call", name="joker", arguments={"query": "hi"})
+
+    assert method[0] == -32601
+    assert "tools/call" in method[1]
+    assert tool == (-32602, "There is no tool 'Nobody'. Tools: Joker, Clerk.")
+    assert other_case[0] == -32602
+
+
+@REFUSED
+@pytest.mark.behaviour("mcp-endpoint.versions")
+async def test_a_version_that_is_not_served_is_refused_with_those_that_are(refusing: Wired) -> None:
+    error = (await refusing.http.post("", json=PING, headers={"mcp-protocol-version": "2031-01-01"})).json()["error"]
+
+    assert (error["code"], error["data"]["supported"]) == (-32022, [*VERSIONS])
+
+
+@REFUSED
+@pytest.mark.parametrize("header", ["mcp-method", "mcp-name", "mcp-protocol-version"])
+async def test_a_header_that_contradicts_the_body_is_refused(refusing: Wired, header: str) -> None:
+    session = Session(refusing.http, STATELESS)
+    request = session.request("tools/call", {"name": "Joker", "arguments": {"query": "hi"}})
+    wrong = {header: "2026-07-28" if header != "mcp-protocol-version" else "2026-07-28 "}
+    if header == "mcp-protocol-version":
+        request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = HANDSHAKE
+        wrong = {}
+    answer = await refusing.http.post("", json=request, headers={**session.headers_of(request), **wrong})
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
+
+
+@REFUSED
+async def test_there_is_no_stream_without_a_call(refusing: Wired) -> None:
+    """Clients that open one take 405 for no; an id of another app's event is refused."""
+    stream = await refusing.http.get("")
+    foreign = [
+        (await refusing.http.get("", headers={"last-event-id": last})).status_code for last in ("x", "WzFd", "e~")
+    ]
+
+    assert (stream.status_code, stream.headers["allow"]) == (405, "POST, DELETE")
+    assert foreign == [400, 400, 400]
+
+
+@REFUSED
+@pytest.mark.behaviour("mcp-endpoint.owners")
+async def test_anothers_stream_is_not_followed() -> None:
+    """By a client that knows the id of its event."""
+    wired = Wired(principal=signed_in)
+    ada, bob = Session(wired.http), Session(wired.http)
+    await ada.begin(**{"x-user": "ada"})
+    await bob.begin(**{"x-user": "bob"})
+    async with ada.calling("hello") as events:
+        place = (await anext(events)).id
+    followed = await wired.http.get("", headers={**bob.headers, "last-event-id": place or ""})
+
+    assert (followed.status_code, followed.json()["error"]["data"]["code"]) == (404, "unknown_run")
+
+
+@REFUSED
+def test_the_page_has_the_versions() -> None:
+    """All that are served, and no others."""
+    assert sorted({*re.findall(r"`(20\d\d-\d\d-\d\d)`", PAGE)}) == [*VERSIONS]

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from tests.hosting.features.responses.wired import Wired
+from tests.support.openai_apps import ResponsesApp
 
 
 @pytest.fixture
-async def open_wired() -> AsyncIterator[Wired]:
-    """The same, whose agents take functions of their callers."""
-    wired = Wired(client_tools=True)
-    async with wired.http, wired.openai:
-        yield wired
+def wired() -> ResponsesApp:
+    return ResponsesApp()
 
 
 @pytest.fixture
-async def wired() -> AsyncIterator[Wired]:
-    """One process of the app, with its log in memory."""
-    wired = Wired()
-    async with wired.http, wired.openai:
-        yield wired
+def open_wired() -> ResponsesApp:
+    """One whose agents take functions of their callers."""
+    return ResponsesApp(client_tools=True)
 
 
 @pytest.fixture(scope="module")
-def refusing() -> Wired:
-    """One process for all requests that are refused: they leave nothing in it."""
-    return Wired()
+def refusing() -> ResponsesApp:
+    """One for all requests that are refused: they leave nothing in it."""
+    return ResponsesApp()

@@ -1,4 +1,4 @@
-"""Turns that follow each other, conversations and their items, and tool calls that wait for a person."""
+"""Turns that follow each other: conversations and their items, forks of older responses, and what DevUI reads."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from openai import APIStatusError
 from openai.types.conversations import Conversation
 
 from hosting.app import Limit, Principal
-from tests.hosting.features.responses.wired import Wired
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import FLOWS
 from tests.support.made_app import app_of, served
+from tests.support.openai_apps import ResponsesApp
 from tests.support.strictly import strictly
 
 
 @pytest.mark.behaviour("responses.metadata")
 async def test_a_conversation_has_its_metadata_until_it_gets_other() -> None:
     """Before its first response, with it, after a reset, listed; all of it is changed at once, and goes with it."""
-    wired = Wired(principal=lambda _: Principal("https://login.example", "ada"))
+    wired = ResponsesApp(principal=lambda _: Principal("https://login.example", "ada"))
     conversations, given = wired.openai.conversations, {"agent_id": "Joker", "for": "a test", "control": "\1" * 512}
     begun = await conversations.create(metadata=given)
     read = await conversations.retrieve(begun.id)
     await wired.create("one", conversation=begun.id)
-    await wired.http.post(f"http://app.example/api/agents/Joker/threads/{begun.id.partition('~')[2]}/reset")
+    await wired.ours("POST", f"Joker/threads/{begun.id.partition('~')[2]}/reset")
     updated = await conversations.update(begun.id, metadata={"for": "another"})
     await wired.host.entities.idle()
     listed = (await wired.http.get("conversations", params={"agent_id": "Joker"})).json()["data"]
@@ -52,7 +52,7 @@ async def test_a_conversation_has_its_metadata_until_it_gets_other() -> None:
         ("a", "must have at most 16 texts"),
     ],
 )
-async def test_metadata_that_is_too_much_is_refused(refusing: Wired, metadata: object, reason: str) -> None:
+async def test_metadata_that_is_too_much_is_refused(refusing: ResponsesApp, metadata: object, reason: str) -> None:
     """By the protocol's limits, of a new conversation and of one that is there."""
     begun = (await refusing.http.post("conversations", json={"metadata": {"agent_id": "Joker"}})).json()
     for path in ("conversations", f"conversations/{begun['id']}"):
@@ -65,10 +65,10 @@ async def test_metadata_that_is_too_much_is_refused(refusing: Wired, metadata: o
 @pytest.mark.behaviour("responses.conversations")
 async def test_an_agents_conversations_are_listed_with_when_they_began() -> None:
     """Those that changed last first; as each is when it is read, also after a reset. Sessions of workflows are none."""
-    wired = Wired(principal=lambda _: Principal("https://login.example", "ada"))
+    wired = ResponsesApp(principal=lambda _: Principal("https://login.example", "ada"))
     for message, thread in (("one", "a"), ("two", "b"), ("three", "a")):
         await wired.create(message, conversation=f"conv_joker~{thread}")
-    await wired.http.post("http://app.example/api/agents/Joker/threads/b/reset")
+    await wired.ours("POST", "Joker/threads/b/reset")
     await wired.create("four", model="Clerk")
     await wired.host.entities.idle()
     listed = (await wired.http.get("conversations", params={"agent_id": "joker"})).json()
@@ -83,7 +83,7 @@ async def test_an_agents_conversations_are_listed_with_when_they_began() -> None
 
 
 @pytest.mark.behaviour("responses.devui")
-async def test_devui_learns_what_it_may_offer_and_the_agents(wired: Wired) -> None:
+async def test_devui_learns_what_it_may_offer_and_the_agents(wired: ResponsesApp) -> None:
     """And nothing of their instructions or models. It names the agent by its id, beside the protocol's model."""
     named = await wired.create("hello", model=None, metadata={"entity_id": "joker"})  # type: ignore[arg-type]
     meta = (await wired.http.get("http://app.example/api/openai/meta")).json()
@@ -118,7 +118,7 @@ async def test_devui_learns_what_it_may_offer_and_the_agents(wired: Wired) -> No
     ],
 )
 async def test_what_a_conversation_does_not_have_is_refused(
-    refusing: Wired, method: str, path: str, body: object, refusal: tuple[int, str]
+    refusing: ResponsesApp, method: str, path: str, body: object, refusal: tuple[int, str]
 ) -> None:
     """By name, in the protocol's shape."""
     answer = await refusing.http.request(method, path, **({} if body is None else {"json": body}))
@@ -139,7 +139,7 @@ def said(items: Any) -> list[tuple[str, str]]:
 
 @pytest.mark.behaviour("responses.put")
 @pytest.mark.behaviour("responses.client")
-async def test_a_conversation_begins_with_items_and_gets_others_between_its_responses(wired: Wired) -> None:
+async def test_a_conversation_begins_with_items_and_gets_others_between_its_responses(wired: ResponsesApp) -> None:
     """The model has those of the beginning; added ones are listed at their place, and read."""
     conversations = wired.openai.conversations
     begun = await conversations.create(items=TALK, metadata={"agent_id": "Joker", "mine": "x"})
@@ -179,7 +179,7 @@ async def test_a_conversation_begins_with_items_and_gets_others_between_its_resp
     ],
     ids=["none", "many", "text", "texts", "instructions", "call", "empty"],
 )
-async def test_other_items_are_refused_and_none_is_taken(refusing: Wired, items: Any, sentence: str) -> None:
+async def test_other_items_are_refused_and_none_is_taken(refusing: ResponsesApp, items: Any, sentence: str) -> None:
     begun = await refusing.openai.conversations.create(metadata={"agent_id": "Joker"})
     with pytest.raises(APIStatusError) as refused:
         await refusing.openai.conversations.items.create(begun.id, items=items)
@@ -189,7 +189,7 @@ async def test_other_items_are_refused_and_none_is_taken(refusing: Wired, items:
 
 
 @pytest.mark.behaviour("responses.put")
-async def test_items_are_refused_while_a_response_is_in_progress(wired: Wired) -> None:
+async def test_items_are_refused_while_a_response_is_in_progress(wired: ResponsesApp) -> None:
     """Another attempt of it would begin with another conversation."""
     begun = await wired.openai.conversations.create(metadata={"agent_id": "Joker"})
     slow = await wired.create("sleep 60", conversation=begun.id, background=True)
@@ -201,7 +201,7 @@ async def test_items_are_refused_while_a_response_is_in_progress(wired: Wired) -
 
 
 @pytest.mark.behaviour("responses.forked")
-async def test_an_older_response_is_continued_on_a_fork(wired: Wired) -> None:
+async def test_an_older_response_is_continued_on_a_fork(wired: ResponsesApp) -> None:
     """By the official client, and from there on; the thread that it was on goes on without that."""
     responses = wired.openai.responses
     first = await wired.create("one")
@@ -224,12 +224,12 @@ async def test_an_older_response_is_continued_on_a_fork(wired: Wired) -> None:
 
 
 @pytest.mark.behaviour("responses.forked")
-async def test_a_key_continues_an_older_response_once(wired: Wired) -> None:
+async def test_a_key_continues_an_older_response_once(wired: ResponsesApp) -> None:
     """Also after its fork has gone on; for something else the key is used, and a fork of our own route is another."""
     first = await wired.create("one")
     second = await wired.create("two", previous_response_id=first.id)
     await wired.create("three", previous_response_id=second.id)
-    key = {"Idempotency-Key": "k"}
+    key = {"idempotency-key": "k"}
     wanted = {"model": "Joker", "input": "recall", "previous_response_id": first.id}
 
     made = [(await wired.http.post("responses", json=wanted, headers=key)).json()]
@@ -239,10 +239,7 @@ async def test_a_key_continues_an_older_response_once(wired: Wired) -> None:
         await wired.http.post("responses", json={**wanted, **other}, headers=key)
         for other in ({"input": "another"}, {"previous_response_id": second.id})
     ]
-    thread_id = first.id.split("~")[-1]
-    fork = await wired.http.post(
-        f"http://app.example/api/agents/Joker/threads/{thread_id}/fork", json={"at": 2}, headers=key
-    )
+    fork = await wired.ours("POST", f"Joker/threads/{first.id.split('~')[-1]}/fork", {"at": 2}, **key)
 
     assert made[0] == made[1]
     assert made[0]["previous_response_id"] == first.id
@@ -252,13 +249,13 @@ async def test_a_key_continues_an_older_response_once(wired: Wired) -> None:
 
 
 @pytest.mark.behaviour("responses.forked")
-async def test_an_older_response_of_which_nothing_is_kept_is_not_continued(wired: Wired) -> None:
+async def test_an_older_response_of_which_nothing_is_kept_is_not_continued(wired: ResponsesApp) -> None:
     """Of a thread that was reset; it goes on from the newest one. One that failed has kept its request."""
     failed = await wired.create("fail")
     first = await wired.create("one", previous_response_id=failed.id)
     newest = await wired.create("two", previous_response_id=first.id)
     other = await wired.create("recall", previous_response_id=failed.id)
-    await wired.http.post(f"http://app.example/api/agents/Joker/threads/{first.id.split('~')[-1]}/reset")
+    await wired.ours("POST", f"Joker/threads/{first.id.split('~')[-1]}/reset")
 
     refused = await wired.http.post(
         "responses", json={"model": "Joker", "input": "hi", "previous_response_id": first.id}
@@ -287,7 +284,7 @@ async def test_an_older_response_of_a_workflow_is_not_continued() -> None:
 @pytest.mark.behaviour("http.limit-wires")
 async def test_a_response_on_a_fork_counts_once_and_is_found_by_its_key() -> None:
     """It is begun by two steps, of which the thread refuses the first."""
-    wired = Wired(limit=Limit(requests_per_minute=3))
+    wired = ResponsesApp(limit=Limit(requests_per_minute=3))
     first = await wired.create("one")
     await wired.create("two", previous_response_id=first.id)
     older = {"model": "Joker", "input": "recall", "previous_response_id": first.id}

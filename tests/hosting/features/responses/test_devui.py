@@ -29,14 +29,14 @@ HERE = Path(__file__).parent
 PACKAGE = "agent-framework-devui==1.0.0b261022"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def files(pytestconfig: pytest.Config) -> Path:
     return installed(Path(pytestconfig.cache.mkdir("devui")), PACKAGE) / "agent_framework_devui" / "ui"
 
 
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    with RunningHost(shutil.copytree(HERE / "app", tmp_path_factory.mktemp("devui") / "app")) as running:
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[RunningHost]:
+    with RunningHost(shutil.copytree(HERE / "app", tmp_path / "app")) as running:
         yield running
 
 
@@ -76,17 +76,13 @@ async def say(page: Page, message: str, answer: str) -> None:
 
 
 async def test_its_page_chats_and_has_the_conversation_after_a_reload(host: RunningHost, files: Path) -> None:
-    """With the model's tokens; a later message continues the thread; what was said is listed and read again."""
+    """With the model's tokens; a later message continues the thread. It shows every agent, and why a run failed."""
     async with devui(host, files) as page:
         await say(page, "my name is Ada", "echo: my name is Ada")
         await say(page, "recall", "my name is Ada | recall")
         await page.reload()
         await expect(page.get_by_text("echo: my name is Ada", exact=True)).to_be_visible()
         await say(page, "recall", "my name is Ada | recall | recall")
-
-
-async def test_its_page_shows_every_agent_and_why_a_run_failed(host: RunningHost, files: Path) -> None:
-    async with devui(host, files) as page:
         await page.goto(f"{host.origin}/devui/?entity_id=Clerk")
         await expect(page.get_by_text("Chat with Clerk")).to_be_visible()
         await page.goto(f"{host.origin}/devui/?entity_id=Joker")

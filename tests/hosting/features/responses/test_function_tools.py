@@ -7,13 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from openai import AsyncOpenAI
 from openai.types.responses import Response, ResponseFunctionToolCall
 
-from tests.hosting.features.responses.wired import Wired, answer_to, asked
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.owned_app import signed_in
-from tests.support.signer import LINK, signer
+from tests.support.openai_apps import ResponsesApp, answer_to, asked
 
 WHERE: Any = {
     "type": "function",
@@ -33,7 +30,7 @@ def output_of(call: ResponseFunctionToolCall, output: Any) -> Any:
 
 
 @pytest.mark.behaviour("responses.functions")
-async def test_a_stream_has_the_calls_as_openais_has_them(open_wired: Wired) -> None:
+async def test_a_stream_has_the_calls_as_openais_has_them(open_wired: ResponsesApp) -> None:
     """The client's own accumulation of them is the final response."""
     async with open_wired.openai.responses.stream(model="Clerk", input="call where 1", tools=[WHERE]) as stream:
         kinds = [event.type async for event in stream]
@@ -56,57 +53,36 @@ async def test_a_stream_has_the_calls_as_openais_has_them(open_wired: Wired) -> 
 
 
 @pytest.mark.behaviour("responses.functions")
-async def test_functions_and_approvals_of_one_response_are_answered_together(open_wired: Wired) -> None:
-    """And are listed as the input of the response that goes on."""
+async def test_answers_are_the_input_of_the_response_that_goes_on(open_wired: ResponsesApp) -> None:
+    """An output may be a list of texts."""
     response = await open_wired.create("call where 1, refund 2", "Clerk", tools=[WHERE])
     (call,), (approval,) = calls_in(response), asked(response)
-
-    status, error = await open_wired.refused(
-        model="Clerk", input=[output_of(call, "here")], previous_response_id=response.id
-    )
-    last = await open_wired.create(
-        [
-            output_of(call, [{"type": "input_text", "text": "he"}, {"type": "input_text", "text": "re"}]),
-            answer_to(approval),
-        ],
-        "Clerk",
-        previous_response_id=response.id,
-    )
+    texts = [{"type": "input_text", "text": text} for text in ("he", "re")]
+    answers = [output_of(call, texts), answer_to(approval)]
+    last = await open_wired.create(answers, "Clerk", previous_response_id=response.id)
     items = (await open_wired.openai.responses.input_items.list(last.id, order="asc")).data
 
-    assert (status, error["message"]) == (400, "The answer on refund is missing. Send all answers together.")
     assert last.output_text == "told: here | refunded 2"
     assert [item.type for item in items] == ["function_call_output", "mcp_approval_response"]
     assert (items[0].call_id, items[0].output) == (call.call_id, "here")  # type: ignore[union-attr]
 
 
-def as_sent(response: Response) -> list[Any]:
-    """Return the items of a response as clients send them back."""
-    return [item.model_dump(exclude_unset=True) for item in response.output]
-
-
-async def own_conversation(openai: AsyncOpenAI, items: list[Any], **fields: Any) -> Response:
-    """Run each function that is called, and keep the conversation; return the last response."""
-    while True:
-        response: Response = await openai.responses.create(model="Clerk", input=items, tools=[WHERE], **fields)
-        items += as_sent(response)
-        calls = calls_in(response)
-        if not calls:
-            return response
-        items += [output_of(call, f"at {json.loads(call.arguments)['n']}") for call in calls]
-
-
 @pytest.mark.behaviour("responses.functions")
 @pytest.mark.parametrize("fields", [{"store": False}, {}], ids=["not stored", "stored"])
 async def test_openais_client_keeps_its_conversation_and_runs_its_functions_to_the_end(
-    open_wired: Wired, fields: dict[str, Any]
+    open_wired: ResponsesApp, fields: dict[str, Any]
 ) -> None:
     """One, several at once beside the agent's own, and a message behind them: OpenAI's guide shows it so."""
-    items: list[Any] = []
-    texts = []
+    items, texts, create = list[Any](), list[str](), open_wired.openai.responses.create
     for message in ("call where 1", "call where 2, look 3, where 4", "thanks"):
         items.append({"role": "user", "content": message})
-        texts.append((await own_conversation(open_wired.openai, items, **fields)).output_text)
+        calls: list[ResponseFunctionToolCall] | None = None
+        while calls is None or calls:
+            response: Response = await create(model="Clerk", input=items, tools=[WHERE], **fields)
+            items += [item.model_dump(exclude_unset=True) for item in response.output]
+            calls = calls_in(response)
+            items += [output_of(call, f"at {json.loads(call.arguments)['n']}") for call in calls]
+        texts.append(response.output_text)
 
     assert texts == ["told: at 1", "told: at 2 | saw 3 | at 4", "echo: thanks"]
     assert open_wired.notes == ["look 3"]
@@ -114,7 +90,7 @@ async def test_openais_client_keeps_its_conversation_and_runs_its_functions_to_t
 
 @pytest.mark.behaviour("responses.functions")
 async def test_a_thread_that_is_not_stored_waits_for_its_outputs_and_goes_with_its_last_answer(
-    open_wired: Wired,
+    open_wired: ResponsesApp,
 ) -> None:
     """The same outputs again find the same response; nothing else continues it."""
     fields: dict[str, Any] = {"model": "Clerk", "tools": [WHERE], "store": False}
@@ -129,24 +105,6 @@ async def test_a_thread_that_is_not_stored_waits_for_its_outputs_and_goes_with_i
     assert waiting.startswith("@dafx-clerk@")
     assert (status, error["code"]) == (409, "thread_deleting")
     assert (last.output_text, again) == ("told: here", last)
-
-
-@pytest.mark.behaviour("responses.owners")
-async def test_a_call_of_a_response_is_answered_by_its_own_caller_alone() -> None:
-    """Its id does not say whose it is: of another caller it is unknown."""
-    wired = Wired(client_tools=True, principal=signed_in)
-    async with wired.http:
-        body = {"model": "Clerk", "tools": [WHERE], "store": False}
-        ada, bob = [{"x-user": user} for user in ("ada", "bob")]
-        first = (await wired.http.post("responses", json={**body, "input": "call where 1"}, headers=ada)).json()
-        outputs = [{"type": "function_call_output", "call_id": first["output"][-1]["call_id"], "output": "here"}]
-        other, own = [
-            await wired.http.post("responses", json={**body, "input": outputs}, headers=who) for who in (bob, ada)
-        ]
-        await wired.app._services.holders.drain(0.0)  # else the entity waits for a lease before it deletes the thread
-
-    assert (other.status_code, other.json()["error"]["code"]) == (404, "unknown_approval")
-    assert own.json()["output"][-1]["content"][0]["text"] == "told: here"
 
 
 CALL = {"type": "function_call", "call_id": "a", "name": "where", "arguments": "{}"}
@@ -179,7 +137,7 @@ NOBODYS = {**OUTPUT, "call_id": f"call_{'0' * 32}~t"}
     ],
 )
 async def test_what_no_model_takes_is_refused_by_its_place(
-    open_wired: Wired, fields: dict[str, Any], said: str
+    open_wired: ResponsesApp, fields: dict[str, Any], said: str
 ) -> None:
     status, error = await open_wired.refused(**{"model": "Clerk", "input": "hello", "store": False, **fields})
 
@@ -187,48 +145,29 @@ async def test_what_no_model_takes_is_refused_by_its_place(
 
 
 @pytest.mark.behaviour("responses.approvals")
-async def test_a_tool_call_waits_for_a_person_and_is_made_once_it_is_approved(wired: Wired) -> None:
-    """The call says which request it was, and what it was called with."""
+@pytest.mark.behaviour("responses.continued")
+async def test_a_call_says_which_approval_it_had_and_what_it_was_called_with(wired: ResponsesApp) -> None:
     waits = await wired.create("call refund 7", model="Clerk")
     (request,) = asked(waits)
-    body = {"model": "Clerk", "input": [answer_to(request)], "previous_response_id": waits.id}
-    made = await wired.create(body["input"], model="Clerk", previous_response_id=waits.id)
-    again = await wired.create(body["input"], model="Clerk", previous_response_id=waits.id)
+    answered: dict[str, Any] = {"model": "Clerk", "input": [answer_to(request)], "previous_response_id": waits.id}
+    made, again = [await wired.openai.responses.create(**answered) for _ in range(2)]
     call = next(item for item in made.output if item.type == "mcp_call")
 
-    assert (request.name, request.arguments, wired.notes[0].split()[:2]) == ("refund", '{"n": "7"}', ["refund", "7"])
+    assert (request.name, request.arguments) == ("refund", '{"n": "7"}')
     assert (call.approval_request_id, call.arguments, call.output) == (request.id, '{"n": "7"}', "refunded 7")
-    assert made.output_text == "told: refunded 7"
-    assert again == made
-    assert len(wired.notes) == 1
+    assert (made.output_text, again, len(wired.notes)) == ("told: refunded 7", made, 1)
 
 
 @pytest.mark.behaviour("responses.approvals")
-@pytest.mark.behaviour("authorizations.answered")
-async def test_a_sign_in_is_asked_for_as_an_approval_with_the_link(wired: Wired) -> None:
-    """Under the name of the kind: official clients have no other item that they can read and answer."""
-    wired.app.agents["Clerk"].default_options["tools"] += signer(wired.notes.append).default_options["tools"]  # type: ignore[attr-defined]
-    waits = await wired.create("call push 7", model="Clerk")
-    (request,) = asked(waits)
-    made = await wired.create([answer_to(request)], model="Clerk", previous_response_id=waits.id)
-
-    shown = {"service": "GitHub", "url": LINK, "scopes": ["repo"]}
-    assert (request.name, json.loads(request.arguments)) == ("authorization", shown)
-    assert made.output_text == "told: branch 7 pushed by the app"
-
-
-@pytest.mark.behaviour("responses.approvals")
-async def test_several_approvals_are_answered_together(wired: Wired) -> None:
-    """What is not all of them, and nothing else, is refused and not recorded. A call has its own arguments alone."""
+async def test_answers_that_are_not_whole_are_refused_and_not_recorded(wired: ResponsesApp) -> None:
+    """With other words, without the response, with other arguments, of no call that waits, or a second time."""
     waits, other = [await wired.create(text, model="Clerk") for text in ("call refund 1, refund 2", "hello")]
     first, second = asked(waits)
     before = {"model": "Clerk", "previous_response_id": waits.id}
     unknown = {"type": "mcp_approval_response", "approval_request_id": "x", "approve": True}
     both = [answer_to(first), answer_to(second, approve=False)]
-    said = {"role": "user", "content": "and?"}
     refused = [
-        await wired.refused(**before, input=[answer_to(first)]),
-        await wired.refused(**before, input=[*both, said]),
+        await wired.refused(**before, input=[*both, AND]),
         await wired.refused(model="Clerk", input=both),
         await wired.refused(**before, input=[answer_to(first, arguments="")]),
         await wired.refused(**before, input="well?"),
@@ -237,11 +176,9 @@ async def test_several_approvals_are_answered_together(wired: Wired) -> None:
     done = await wired.create(both, **before)
     late = await wired.refused(**before, input=[answer_to(first, False)])
 
-    assert [(status, error["code"]) for status, error in refused] == [
-        *[(400, "unsupported_parameter")] * 4,
-        (409, "approvals_pending"),
-        (404, "unknown_approval"),
+    assert [(status, error["code"]) for status, error in (*refused, late)] == [
+        *[(400, "unsupported_parameter")] * 3,
+        *((409, "approvals_pending"), (404, "unknown_approval"), (409, "approval_answered")),
     ]
-    assert refused[3][1]["message"].startswith("input[0] has 'arguments'")
+    assert refused[2][1]["message"].startswith("input[0] has 'arguments'")
     assert done.output_text.startswith("told: refunded 1 | ")
-    assert (late[0], late[1]["code"]) == (409, "approval_answered")

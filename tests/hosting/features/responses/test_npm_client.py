@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.client_tables import table_of
-from tests.support.npm_client import printed_by, with_packages
-from tests.support.running_host import RunningHost
+from tests.support.wire_client import WireClient
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("responses.npm-client")]
 
-HERE = Path(__file__).parent
 
-
-@pytest.fixture(scope="module")
-def script(pytestconfig: pytest.Config) -> Path:
-    """Our script with what it imports; the test is skipped without npm's registry."""
-    return with_packages(HERE / "client.mjs", Path(pytestconfig.cache.mkdir("openai-node")))
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    with RunningHost(shutil.copytree(HERE / "app", tmp_path_factory.mktemp("responses") / "app")) as running:
-        yield running
-
-
-async def test_the_client_does_all_that_the_wire_serves(host: RunningHost, script: Path) -> None:
+async def test_the_client_does_all_that_the_wire_serves(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     """Chats, streams, resumes, cancels, shows a picture, approves, keeps a conversation, and gets an error."""
-    got = await printed_by(script, f"{host.origin}/api/openai/v1")
+    got = await WireClient(pytestconfig, tmp_path, __file__, "openai-node").prints(path="/api/openai/v1")
     said, methods = got["deltas"], got.pop("methods")
 
     assert said.startswith("tool said agent-tool")

@@ -32,17 +32,17 @@ class Nothing(BaseModel):
 
 
 class Says(Executor):
-    """Answers with the same contents each time, one after the other."""
+    """Answers with the same contents each time, one after the other, with a pause (s) behind each."""
 
-    def __init__(self, *contents: Content) -> None:
+    def __init__(self, *contents: Content, pause: float = 0.0) -> None:
         super().__init__("says")
-        self._contents = contents
+        self._contents, self._pause = contents, pause
 
     @handler
     async def say(self, nothing: Nothing, ctx: WorkflowContext[Never, Content]) -> None:
-        """Yield them."""
         for content in self._contents:
             await ctx.yield_output(content)
+            await asyncio.sleep(self._pause)
 
 
 class SaysAtOnce(Executor):
@@ -54,19 +54,7 @@ class SaysAtOnce(Executor):
 
     @handler
     async def say(self, nothing: Nothing, ctx: WorkflowContext[Never, Message]) -> None:
-        """Yield it."""
         await ctx.yield_output(Message("assistant", list(self._contents)))
-
-
-class SaysSlowly(Says):
-    """Answers with a pause behind each part, as the scenario has it."""
-
-    @handler
-    async def say(self, nothing: Nothing, ctx: WorkflowContext[Never, Content]) -> None:
-        """Yield them."""
-        for content in self._contents:
-            await ctx.yield_output(content)
-            await asyncio.sleep(0.05)
 
 
 class Fails(Executor):
@@ -74,7 +62,6 @@ class Fails(Executor):
 
     @handler
     async def fail(self, nothing: Nothing, ctx: WorkflowContext[Never, str]) -> None:
-        """Raise."""
         raise RuntimeError("This tool intentionally returns an error for testing")
 
 
@@ -101,7 +88,6 @@ class Greets(Executor):
 
     @handler
     async def greet(self, person: Person, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield the name."""
         await ctx.yield_output(person.name)
 
 
@@ -123,12 +109,10 @@ class AsksFor(Executor):
 
     @handler
     async def ask(self, asked: Asked, ctx: WorkflowContext[Never, str]) -> None:
-        """Ask."""
         await ctx.request_info(asked.message, User)
 
     @response_handler
     async def answer(self, request: str, user: User, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield the answer."""
         await ctx.yield_output(f"User response: {user.model_dump_json()}")
 
 
@@ -147,12 +131,10 @@ class AsksDefaults(Executor):
 
     @handler
     async def ask(self, nothing: Nothing, ctx: WorkflowContext[Never, str]) -> None:
-        """Ask."""
         await ctx.request_info("Please check the fields.", Defaults)
 
     @response_handler
     async def answer(self, request: str, fields: Defaults, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield the answer."""
         await ctx.yield_output(f"Elicitation completed: {fields.model_dump_json()}")
 
 
@@ -176,12 +158,10 @@ class AsksChoices(Executor):
 
     @handler
     async def ask(self, nothing: Nothing, ctx: WorkflowContext[Never, str]) -> None:
-        """Ask."""
         await ctx.request_info("Please choose.", Choices)
 
     @response_handler
     async def answer(self, request: str, choices: Choices, ctx: WorkflowContext[Never, str]) -> None:
-        """Yield the answer."""
         await ctx.yield_output(f"Elicitation completed: {choices.model_dump_json()}")
 
 
@@ -195,6 +175,7 @@ def text(words: str) -> Content:
     return Content.from_text(words)
 
 
+PROGRESS = ("0 of 100", "50 of 100", "100 of 100")
 FLOWS = [
     flow("test_simple_text", lambda: Says(text("This is a simple text response for testing."))),
     flow("test_image_content", lambda: Says(IMAGE)),
@@ -202,7 +183,7 @@ FLOWS = [
     flow("test_embedded_resource", lambda: Says(TEXT_FILE)),
     flow("test_multiple_content_types", lambda: SaysAtOnce(text("Multiple content types test:"), IMAGE, JSON_FILE)),
     flow("test_error_handling", lambda: Fails("fails")),
-    flow("test_tool_with_progress", lambda: SaysSlowly(text("0 of 100"), text("50 of 100"), text("100 of 100"))),
+    flow("test_tool_with_progress", lambda: Says(*map(text, PROGRESS), pause=0.05)),
     flow("test_elicitation", lambda: AsksFor("asks")),
     flow("test_elicitation_sep1034_defaults", lambda: AsksDefaults("asks")),
     flow("test_elicitation_sep1330_enums", lambda: AsksChoices("asks")),
