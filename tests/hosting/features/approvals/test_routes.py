@@ -42,18 +42,6 @@ async def test_a_run_says_and_its_thread_lists_what_they_wait_for(desk: Desk) ->
     assert await desk.waiting("other") == []
 
 
-@pytest.mark.behaviour("approvals.goes-on")
-async def test_an_approved_call_is_made_and_the_model_goes_on(desk: Desk) -> None:
-    (approval,) = await desk.approvals_of("call refund 5")
-
-    answer = await desk.answer(approval)
-
-    assert (answer.status_code, answer.json()["response"]) == (200, "told: refunded 5")
-    assert [note.split()[:2] for note in desk.notes] == [["refund", "5"]]
-    assert await desk.waiting() == []
-    assert (await desk.say("thanks")).json()["response"] == "echo: thanks"
-
-
 @pytest.mark.behaviour("approvals.refused")
 async def test_a_refused_call_is_not_made_and_the_model_gets_the_reason(desk: Desk) -> None:
     """In the person's words; the conversation keeps them."""

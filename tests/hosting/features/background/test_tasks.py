@@ -232,17 +232,6 @@ async def test_a_fork_reads_the_tasks_of_its_origin_and_continues_none(app: Owne
 
 
 @pytest.mark.behaviour("background.budgets")
-async def test_what_tasks_use_counts_for_the_day_of_their_owner() -> None:
-    app = OwnedApp(agent=planner(), budget=Budget(tokens=50, per="owner/day"))
-    async with app.http:
-        await app.say("ann", f"{start('tea')}\n{wait(1)}")
-        body = {"message": "list", "thread_id": "t"}
-        refused = await app.ask("ann", "POST", RUN, json=body)
-
-    assert refused.json()["code"] == "budget_exceeded"
-
-
-@pytest.mark.behaviour("background.budgets")
 async def test_a_task_begins_no_model_call_once_its_parent_has_used_up_the_budget() -> None:
     """The parent waits meanwhile, and ends by the budget too; both show the same."""
     held = Held()

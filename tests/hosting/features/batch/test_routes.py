@@ -162,18 +162,6 @@ async def test_a_batch_sent_again_with_its_key_finds_its_runs(http: httpx.AsyncC
     assert alone.json()["run_id"] == ids[0][2]
 
 
-@pytest.mark.behaviour("batch.once")
-async def test_a_batch_sent_twice_at_once_has_each_run_once(http: httpx.AsyncClient) -> None:
-    both = await asyncio.gather(
-        *(send(http, *(f"sleep 0.0{number}" for number in range(9)), key="k") for _ in range(2))
-    )
-    ids = [[result["run_id"] for result in one.json()["results"]] for one in both]
-
-    assert ids[0] == ids[1]
-    assert len({*ids[0]}) == 9
-    assert [answers(one) for one in both] == [[f"echo: sleep 0.0{number}" for number in range(9)]] * 2
-
-
 @pytest.mark.behaviour("batch.wait")
 async def test_when_the_wait_is_over_every_request_has_begun_its_run() -> None:
     """Also those that had no place: three that meet need a fourth, which comes from outside."""

@@ -63,23 +63,6 @@ def move(monkeypatch: pytest.MonkeyPatch, owned: OwnedApp, ahead: timedelta) -> 
     return later
 
 
-@pytest.mark.behaviour("feedback.once")
-async def test_a_person_has_one_feedback_on_a_run(owned: OwnedApp) -> None:
-    path = await path_of(owned)
-    given = [await owned.ask("ada", "POST", path, json=body) for body in (GOOD, GOOD, {"score": 0.25})]
-    first, again, other = (answer.json() for answer in given)
-    shown = await seen(owned, "ada", path)
-    taken = [(await owned.ask("ada", "DELETE", path)).status_code for _ in range(2)]
-
-    assert [answer.status_code for answer in given] == [201, 200, 200]
-    assert {name: first[name] for name in (*GOOD, "by")} == {**GOOD, "by": ADA}
-    assert again == first
-    assert (other["given_at"], other["label"]) == (first["given_at"], None)
-    assert other["changed_at"] > first["changed_at"]
-    assert shown == [(0.25, None, ADA)]
-    assert (taken, await seen(owned, "ada", path)) == ([204, 204], [])
-
-
 @pytest.mark.moved_time
 @pytest.mark.behaviour("feedback.once")
 async def test_whichever_process_is_asked_there_is_one_feedback(cluster: Cluster) -> None:

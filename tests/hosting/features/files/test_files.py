@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,29 +65,6 @@ async def sweep(app: OwnedApp, days: float = 1.0) -> None:
     await services.retention.trim(ADDRESS, mark)
     await services.deletion.erase_unused(ADDRESS, document)
     services.log.clocks = clocks
-
-
-@pytest.mark.behaviour("files.with-the-thread")
-@pytest.mark.parametrize("content", [SHORT, LONG], ids=["short", "long"])
-async def test_a_file_is_there_in_the_thread_s_next_run_and_in_no_other_owner_s(
-    content: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, "hosting.features.files.provider")
-    app = OwnedApp(agent=keeper(tmp_path / "files"))
-    written = await app.say("ada", write(content, description="The way there"))
-
-    ada, bob = [(await app.say(user, read()))["response"] for user in ("ada", "bob")]
-    listed = (await app.say("ada", call("file_memory_ls")))["response"]
-
-    assert f"File '{PLAN}' written with description." in written["response"]
-    assert ada == f"The tool says: {content}"
-    assert bob == f"The tool says: File '{PLAN}' not found."
-    assert PLAN in listed
-    assert "The way there" in listed
-    assert not (tmp_path / "files").exists()
-    assert [record.getMessage() for record in caplog.records if record.name.startswith("hosting.features.files")] == [
-        "The files of 'file_memory' are kept with each thread, in place of FileSystemAgentFileStore."
-    ]
 
 
 @pytest.mark.behaviour("files.with-the-thread")

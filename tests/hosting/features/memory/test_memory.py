@@ -22,7 +22,7 @@ from hosting.features.memory.facts import Memories
 from hosting.features.memory.provider import LONGEST_FACT, Fact, OwnerMemory, fact_id_of
 from hosting.names import Address, new_id
 from tests.support.meanings import Meanings
-from tests.support.owned_app import THREADS, OwnedApp, owner, signed_in, with_roles
+from tests.support.owned_app import THREADS, OwnedApp, signed_in, with_roles
 from tests.support.rememberer import rememberer
 from tests.support.thread_stores import ArmedStore
 
@@ -213,22 +213,6 @@ async def test_those_with_whom_a_thread_is_shared_are_told_nothing_of_its_owner(
 
     assert answer.status_code == 200, answer.text
     assert (TEA in answer.json()["response"], "remember" in answer.json()["response"]) == (False, False)
-
-
-@pytest.mark.behaviour("memory.owners")
-async def test_a_memory_is_exported_and_erased_with_its_owner_and_read_by_administrators(app: OwnedApp) -> None:
-    await app.say("ann", f"remember {TEA}")
-    facts = await remembered(app)
-    of_ann = {"params": {"owner": owner("ann")}}
-
-    by_bob = await app.ask("bob", "GET", MEMORY, **of_ann)
-    by_root = await app.ask("root", "GET", MEMORY, **of_ann)
-    export = await app.ask("ann", "GET", "/api/owners/me/export")
-    erased = await app.ask("ann", "DELETE", "/api/owners/me")
-
-    assert (by_bob.status_code, by_root.json()) == (403, {"facts": facts})
-    assert export.json()["memories"] == {"Clerk": facts}
-    assert (erased.status_code, await remembered(app)) == (200, [])
 
 
 def brief(agent: Any) -> Callable[[], Any]:

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from hosting.amounts import UNUSED, Used
+from hosting.amounts import Used
 from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.thread_log import ThreadLog
@@ -88,20 +88,6 @@ async def test_what_is_counted_is_counted_once_whatever_became_of_the_answer(des
         assert not await taken(desk.others_minutes)
     else:
         assert (await desk.others.used("ada"))[1] == Used(160, 20)
-
-
-@pytest.mark.behaviour("log.owner-days")
-async def test_a_day_ends_at_midnight_of_utc_and_clocks_that_differ_give_none_twice(desk: Desk) -> None:
-    await desk.days.add("ada", CALL)
-    desk.others_now += 2 * HOUR
-    renewed = await desk.others.used("ada")
-    await desk.others.add("ada", CALL)
-    await desk.days.add("ada", CALL)
-    before = await desk.days.used("ada")
-    desk.now += 2 * HOUR
-
-    assert (before, renewed) == (("2026-01-02T00:00:00Z", Used(80, 10)), ("2026-01-03T00:00:00Z", UNUSED))
-    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-03T00:00:00Z", CALL)
 
 
 @pytest.mark.behaviour("log.owner-days")

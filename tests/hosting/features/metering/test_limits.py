@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,7 +19,6 @@ from tests.support.ag_ui import wanted
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import CountingAgent
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.direct import DirectHost
 from tests.support.made_app import app_of, ask, served
 from tests.support.owned_app import signed_in
 
@@ -132,41 +130,6 @@ async def test_a_process_is_at_work_on_so_many_threads_of_an_agent_at_once() -> 
     assert refused.json()["limit"] == {"of": "runs", "per": "process", "most": 2, "left": 0}
     assert refused.headers["ratelimit-policy"] == '"runs";q=2;qu="concurrent-requests"'
     assert refused.headers["ratelimit"] == '"runs";r=0;t=1'
-
-
-@pytest.mark.behaviour("http.limit-standing")
-async def test_every_door_says_with_its_answer_how_the_limits_stand() -> None:
-    """Also before a stream's first event, and with a run that nobody waits for; what begins no run says nothing."""
-    app = app_of(
-        scripted_agent("Joker"),
-        limit=Limit(requests_per_minute=9, runs_at_once=3),
-        wires=["responses", "a2a", "ag-ui"],
-    )
-    app.add_agent(scripted_agent("Clerk"), limit=Limit(runs_at_once=3))
-    host = DirectHost(app)
-    transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
-    keyed = {**HEADERS, "Idempotency-Key": "k"}
-    async with httpx.AsyncClient(transport=transport, base_url="http://app.example/api", headers=HEADERS) as http:
-        answers = [
-            await http.post("agents/Joker/run", json={"message": "hi"}, headers=keyed),
-            await http.post("agents/Joker/run", json={"message": "hi"}, headers=keyed),
-            await http.post("agents/Joker/run", json={"message": "hi", "wait_for_response": False}),
-            await http.post("agents/Joker/run", json={"message": "hi", "stream": True}),
-            await http.post("openai/v1/responses", json={"model": "Joker", "input": "hi"}),
-            await http.post("openai/v1/responses", json={"model": "Joker", "input": "hi", "stream": True}),
-            await http.post("ag-ui/Joker", json=wanted("hi")),
-            await http.post("a2a/Joker", json=RPC),
-        ]
-        clerk = await http.post("agents/Clerk/run", json={"message": "hi"})
-        others = [await http.get("agents"), await http.post("agents/Joker/run", json={"message": ""})]
-
-    assert [answer.status_code for answer in answers] == [200, 200, 202, *[200] * 5]
-    for number, answer in enumerate(answers, 1):
-        assert answer.headers["ratelimit-policy"] == '"requests";q=9;w=60, "runs";q=3;qu="concurrent-requests"'
-        assert re.fullmatch(rf'"requests";r={9 - number};t=(\d+), "runs";r=[012]', answer.headers["ratelimit"])
-    assert clerk.headers["ratelimit"] == '"runs";r=2'
-    assert [answer.status_code for answer in others] == [200, 400]
-    assert not [answer.headers for answer in others if "ratelimit" in answer.headers]
 
 
 WIRED = {"model": "Joker", "input": "hi"}

@@ -51,18 +51,6 @@ async def until_listed(app: OwnedApp, query: str, *expected: str, **place: str) 
 
 
 @pytest.mark.behaviour("overview.filters")
-async def test_threads_are_listed_by_their_metadata_the_newest_first(owned: OwnedApp) -> None:
-    """All members must fit; a number and a truth are named as JSON writes them."""
-    await until_listed(owned, "metadata.team=red", "t5", "t3", "t1")
-    assert await listed(owned, "metadata.team=red&metadata.vip=true") == ["t5"]
-    assert await listed(owned, "metadata.n=4") == ["t4"]
-    assert await listed(owned, "metadata.team=re") == []
-    assert await listed(owned, "metadata.team=red", "bob") == []
-    shown = (await owned.ask("ada", "GET", f"{THREADS}?metadata.n=1")).json()["threads"]
-    assert shown[0]["metadata"] == {"team": "red", "n": 1, "vip": False}
-
-
-@pytest.mark.behaviour("overview.filters")
 async def test_threads_are_listed_by_their_state_and_time(owned: OwnedApp) -> None:
     await owned.say("ada", "call refund 1", "t2")
     await until_listed(owned, "status=waiting", "t2")

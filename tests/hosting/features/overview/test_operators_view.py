@@ -167,23 +167,6 @@ async def test_a_run_that_nobody_took_up_and_a_deletion_that_does_not_end_are_st
     assert set(await stuck(other, 7)) == {("not_taken_up", "r1"), ("deleting", None)}
 
 
-@pytest.mark.behaviour("overview.operations")
-@pytest.mark.behaviour("service.promised")
-async def test_operations_counts_a_run_of_which_the_engine_knows_nothing_and_calls_it_stuck_within_a_minute(
-    processes: Processes,
-) -> None:
-    one, other = processes
-    run = await one.start(call(waits=False))
-    one.die()
-
-    first = await survey(other)
-    other.log.clocks = Clocks(lambda: time.time() + 61)
-    then = await survey(other)
-
-    assert [one.id for one in first.queued] == [run.run_id]
-    assert (first.stuck, [(one.run_id, one.code) for one in then.stuck]) == ((), [(run.run_id, "not_taken_up")])
-
-
 URL = "/api/operations"
 GUARD_SECONDS = 30.0
 """The figures follow the engine's list, which a busy machine brings up to date late."""

@@ -63,22 +63,6 @@ async def runs_of(overview: Overview, app: App) -> int:
 
 
 @pytest.mark.behaviour("overview.newest")
-async def test_threads_are_listed_by_their_last_change_with_their_titles(app: App) -> None:
-    for thread_id in ("older", "Other", "newest"):
-        await app.turn(thread_id, f"about {thread_id}")
-    await app.turn("older", "again")
-
-    page = await app.overviews[0].newest(AGENT, ALL, Caller(app.engine))
-    first = await app.overviews[1].newest(AGENT, ThreadQuery(2), Caller(app.engine))
-    second = await app.overviews[1].newest(AGENT, ThreadQuery(2, first.cursor), Caller(app.engine))
-
-    named = [(address.thread_id, head.title) for address, head in page.threads]
-    assert named == [("older", "about older"), ("newest", "about newest"), ("Other", "about Other")]
-    assert (*first.threads, *second.threads) == page.threads
-    assert (first.cursor is not None, second.cursor) == (True, None)
-
-
-@pytest.mark.behaviour("overview.newest")
 async def test_a_deleted_thread_is_in_no_answer(app: App) -> None:
     await app.turn("kept")
     await app.turn("gone")

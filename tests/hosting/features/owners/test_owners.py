@@ -137,27 +137,6 @@ async def test_who_asked_stands_in_the_export_and_in_the_stored_conversation(own
     assert export["runs"][0]["accepted"]["principal"] == {"issuer": ISSUER, "id": "ada", "name": "Ada", "roles": []}
 
 
-@pytest.mark.behaviour("owners.lists")
-async def test_a_list_has_the_owners_threads_page_by_page(owned: OwnedApp) -> None:
-    for user, names in (("ada", "edcba"), ("bob", "xa")):
-        for name in names:
-            await owned.say(user, "hi", name)
-    await owned.ask("ada", "DELETE", f"{THREADS}/c")
-
-    found, cursor = [], ""
-    while cursor is not None:
-        page = (
-            await owned.ask("ada", "GET", THREADS, params={"limit": 2, **({"cursor": cursor} if cursor else {})})
-        ).json()
-        found += [one["thread_id"] for one in page["threads"]]
-        assert all(one["updated_at"] for one in page["threads"])
-        cursor = page["next_cursor"]
-
-    assert found == ["a", "b", "d", "e"]
-    assert [one["thread_id"] for one in (await owned.ask("bob", "GET", THREADS)).json()["threads"]] == ["a", "x"]
-    assert (await owned.ask("eve", "GET", THREADS)).json() == {"threads": [], "next_cursor": None}
-
-
 @pytest.mark.behaviour("overview.owners")
 async def test_what_is_told_of_all_threads_together_is_of_the_owners_own(owned: OwnedApp) -> None:
     for user, names in (("ada", "ab"), ("bob", "x")):

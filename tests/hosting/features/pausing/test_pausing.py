@@ -24,8 +24,6 @@ from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.steered import Working, until
 
 GUARD_SECONDS = 5.0
-FIRST_ROUND = ["accepted", "claimed", "model_result", "tool_started", "paused", "tool_result", "released"]
-SECOND_ROUND = ["resumed", "claimed", "model_result", "tool_started", "tool_result", "completed"]
 
 
 class Stage:
@@ -62,21 +60,6 @@ def stage() -> Iterator[Stage]:
     stage.working.open()
     for process in stage.processes:
         process.loop.close()
-
-
-@pytest.mark.behaviour("runs.pause")
-async def test_a_paused_run_stops_behind_its_tool_and_goes_on_when_it_is_resumed(stage: Stage) -> None:
-    """No process holds it meanwhile; the tool that ended is not called again."""
-    run = await stage.at_work()
-    asked = await stage.pause(run)
-    waited = await stage.paused(run)
-    held = dict(stage.here.holders.held)
-    resumed = await stage.resume(run)
-    await stage.there.deliver(run.run_id)
-
-    assert (asked, waited.paused, waited.end, held, resumed) == ("pausing", "paused", None, {}, "")
-    assert await stage.here.kinds() == [*FIRST_ROUND, *SECOND_ROUND]
-    assert stage.working.round == 2
 
 
 @pytest.mark.behaviour("runs.pause")

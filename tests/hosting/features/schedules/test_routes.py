@@ -212,18 +212,3 @@ def test_the_newest_tick_is_the_one_that_comes_when_each_is_followed(cron: str, 
         ahead = times.after(moment)
         assert ahead is not None
         assert ahead == min((one for one in followed if one > moment), default=ahead)
-
-
-@pytest.mark.parametrize(
-    ("text", "time_zone", "expected"),
-    [
-        ("2026-12-24T18:00:00Z", BERLIN, "2026-12-24T18:00"),
-        ("2026-12-24t18:00:00.250z", "UTC", "2026-12-24T18:00"),
-        ("2026-12-24T18:00:00+01:00", "UTC", "2026-12-24T17:00"),
-        ("2026-12-24 18:00", BERLIN, "2026-12-24T17:00"),
-        ("2026-03-29T02:30", BERLIN, "2026-03-29T01:30"),
-        ("2026-10-25T02:30", BERLIN, "2026-10-25T00:30"),
-    ],
-)
-def test_a_time_with_an_offset_or_of_the_time_zone(text: str, time_zone: str, expected: str) -> None:
-    assert read_times(None, time_zone, text) == Times(None, time_zone, at(expected))

@@ -404,16 +404,6 @@ async def test_a_schedule_whose_times_are_not_known_says_so_and_waits(
     assert len(await one.runs()) == 2
 
 
-@pytest.mark.behaviour("service.late-answers")
-async def test_a_schedule_whose_clock_ended_without_an_answer_is_gone(one: Scheduling) -> None:
-    name = await one.made()
-    one.engine.loses_terminations = True
-
-    await one.all.delete(name)
-
-    assert (await one.process.store.head(name.cell.address), one.engine.clocks) == (None, {})
-
-
 @pytest.mark.behaviour("schedules.clock-lost")
 async def test_an_engine_that_takes_no_clock_makes_no_schedule(one: Scheduling) -> None:
     one.engine.is_away = True

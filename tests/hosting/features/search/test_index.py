@@ -347,23 +347,6 @@ async def test_the_process_that_owes_tries_again_by_itself(scene: Scene) -> None
     assert (scene.engine.texts, await scene.owed()) == ({}, ([], False))
 
 
-@pytest.mark.behaviour("search.bounds")
-async def test_of_a_thread_that_goes_on_only_the_newer_entries_are_read(world: World) -> None:
-    """However long it is: those that the archive has by then cost a call more, and the others none."""
-    calls = list[int]()
-    for turns in (4, 12, 24):
-        for number in range(turns):
-            await world.process().say(f"message {number} {'x' * 600}")
-        await Searching(world).update(f"{turns}")
-        await world.process().say("one more")
-        life = Life()
-        words = await Searching(world, life).update(f"{turns} and one")
-        calls.append(life.calls)
-        assert (has(words, "one more"), has(words, "message 0")) == (True, True)
-
-    assert calls[1] == calls[2] <= calls[0] + 2
-
-
 @pytest.mark.behaviour("search.words")
 async def test_words_of_a_replaced_turn_are_not_found(world: World) -> None:
     """The thread goes on from before it, and its older words stay."""

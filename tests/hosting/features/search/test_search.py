@@ -81,23 +81,6 @@ async def test_words_of_each_script_are_found(
 
 
 @pytest.mark.behaviour("search.words")
-async def test_an_answer_shows_where_a_word_stands(owned: OwnedApp) -> None:
-    """In the newest message that has it, or the title; a found id has no such place."""
-    await owned.say("ada", f"{'x ' * 50}a Needle\n in {'hay ' * 50}", "two")
-    await owned.ask("ada", "POST", f"{THREADS}/three/describe", json={"title": "My greetings"})
-
-    [needle] = (await answered(owned, "needle"))["threads"]
-    [titled] = (await answered(owned, "greet"))["threads"]
-    [by_id] = (await answered(owned, "three"))["threads"]
-
-    before, hit, after = needle["snippet"].values()
-    assert (before[:1], before[-2:], hit, after[:6], after[-1:]) == ("…", "a ", "Needle", " in ha", "…")
-    assert max(len(before), len(after)) <= 81
-    assert titled["snippet"] == {"before": "My ", "hit": "greetings", "after": ""}
-    assert ("snippet" in by_id, by_id["title"]) == (False, "My greetings")
-
-
-@pytest.mark.behaviour("search.words")
 async def test_threads_of_all_agents_are_found_at_once(owned: OwnedApp) -> None:
     page = (await owned.ask("ada", "GET", "/api/threads?search=about")).json()
     await owned.ask("ada", "PATCH", f"{THREADS}/one/metadata", json={"metadata": {"team": "red"}})

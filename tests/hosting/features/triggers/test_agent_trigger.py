@@ -174,25 +174,6 @@ async def test_a_body_that_replaces_the_messages_id_stands_for_no_other_message(
 
 
 @pytest.mark.behaviour("triggers.message")
-@pytest.mark.parametrize(
-    ("makes", "said"),
-    [
-        (lambda message: None, "body"),
-        (lambda message: f"say {message.get_body().decode()}", "say body"),
-        (lambda message: AgentRequest(), "body"),
-        (lambda message: AgentRequest("text", thread_id="t1"), "text"),
-    ],
-)
-async def test_the_function_makes_the_message(makes: Callable[[Any], Any], said: str) -> None:
-    """A text, a request with more, or nothing: then it is the body."""
-    function = Function(makes=makes)
-
-    await function.get(queued("body"))
-
-    assert await function.messages() == [said]
-
-
-@pytest.mark.behaviour("triggers.message")
 async def test_a_delivery_that_is_skipped_begins_no_run() -> None:
     function = Function(makes=lambda message: SKIP, outputs=["answers"], on_end=ids)
 
@@ -341,25 +322,6 @@ async def test_several_outputs_are_named() -> None:
     assert await function.get(queued("hello")) == {"answers": "echo: hello", "log": '{"run": 1}'}
     with pytest.raises(TypeError, match="'answers', 'log'"):
         await Function(outputs=["answers", "log"], on_end=lambda run: "text").get(queued("hello"))
-
-
-@pytest.mark.behaviour("triggers.on-end")
-async def test_a_delivery_whose_output_was_not_written_gives_it_again() -> None:
-    broken = iter([True, False])
-
-    def on_end(run: AgentRun) -> str:
-        if next(broken):
-            raise ConnectionError
-        return run.run_id
-
-    function = Function(outputs=["answers"], on_end=on_end)
-
-    with pytest.raises(ConnectionError):
-        await function.get(queued("hello", tries=1))
-    run_id = await function.get(queued("hello", tries=2))
-
-    assert run_id
-    assert await function.messages() == ["hello"]
 
 
 @pytest.mark.behaviour("triggers.batches")

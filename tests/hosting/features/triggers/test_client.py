@@ -15,7 +15,6 @@ from agent_framework import Agent
 from hosting.app import AgentFunctionApp, AgentRun, Limit, Principal
 from hosting.core.entity.called_run import AgentRunError
 from hosting.errors import (
-    ConfigurationError,
     HostingError,
     InvalidFieldError,
     InvalidIdempotencyKeyError,
@@ -73,20 +72,6 @@ async def test_a_function_starts_a_run_and_reads_its_answer() -> None:
     assert second.response == "3"
     spelled_twice = {"sessionId", "correlationId", "messageCount"}
     assert {name: value for name, value in answer.json().items() if name not in spelled_twice} == second.fields
-
-
-@pytest.mark.behaviour("triggers.client")
-async def test_a_function_follows_a_run() -> None:
-    inbox = Inbox()
-
-    async def follow() -> list[tuple[str, Any]]:
-        run = await inbox.app.client.run("Joker", "hello", stream=True)
-        return [(frame.event, frame.fields.get("response")) async for frame in inbox.app.client.stream(run)]
-
-    events = await inbox.do(follow)
-
-    assert [name for name, _ in events if name != "delta"] == ["accepted", "started", "completed"]
-    assert events[-1] == ("completed", "echo: hello")
 
 
 @pytest.mark.behaviour("triggers.client")
@@ -192,18 +177,3 @@ async def test_each_delivery_has_the_options_of_its_trigger() -> None:
     await host.trigger("inbox", message=queued("hello"))
 
     assert [(json.loads(run.response), run.ignored) for run in ends] == [({"temperature": 0.5}, ["options.seed"])]
-
-
-@pytest.mark.behaviour("options.doors")
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"temperature": 2}, "The field 'options.temperature' is '2' and must be a number from 0 to 1."),
-        ({"tool_choice": "required"}, "The field 'options.tool_choice' is 'required'"),
-        ({"temprature": 1}, "The field 'options' has 'temprature'."),
-        ("low", "The field 'options' is 'low'. Send an object of options."),
-    ],
-)
-def test_options_that_no_delivery_could_have_are_refused_at_the_start(options: Any, sentence: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"The function 'inbox' is an agent_trigger. {sentence}"):
-        app_with([], options).get_functions()

@@ -40,21 +40,6 @@ async def listed(owned: OwnedApp, user: str, path: str = "/api/files") -> list[s
     return [file["name"] for file in (await owned.ask(user, "GET", path)).json()["files"]]
 
 
-@pytest.mark.behaviour("uploads.whole")
-async def test_a_file_is_read_as_it_was_sent(owned: OwnedApp) -> None:
-    """Of more than one piece: all of it, and what is known of it."""
-    created = await upload(owned, "ada", LARGE, "big.bin")
-    file = created.json()
-    content = await owned.ask("ada", "GET", file["content_url"])
-    read = await owned.ask("ada", "GET", created.headers["location"])
-
-    assert created.status_code == 201, created.text
-    assert (file["bytes"], file["sha256"]) == (len(LARGE), hashlib.sha256(LARGE).hexdigest())
-    assert content.content == LARGE
-    assert content.headers["content-length"] == str(len(LARGE))
-    assert read.json() == file
-
-
 RANGES = [
     ("bytes=0-0", 0, 1),
     ("bytes=5-9", 5, 10),

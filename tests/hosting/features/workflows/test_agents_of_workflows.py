@@ -161,25 +161,6 @@ async def test_it_is_an_agent_to_its_callers(http: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.behaviour("workflows.as-agent")
-async def test_its_state_is_the_threads_and_found_by_another_process(tmp_path: Path) -> None:
-    environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
-    async with served(app_of(counting(), environ=environ)) as (dead, http):
-        await run(http, "a")
-        failed = await run(http, "fail")
-        other = await run(http, "x", thread_id="other")
-    async with served(app_of(counting(), environ=environ)) as (host, http):
-        host.entities.take_over(dead.entities)
-        second = await run(http, "b")
-        await http.post("/api/agents/Counter/threads/t/reset")
-        after_reset = await run(http, "c")
-
-    assert (failed["code"], failed["detail"].partition(";")[0]) == ("run_failed", "Agent 'Counter' failed")
-    assert other["response"].startswith("1 1{")
-    assert second["response"] == "2 2{'said': ['a', \"1 1{'said': ['a']}end\", 'b']}end"
-    assert after_reset["response"] == "1 1{'said': ['c']}end"
-
-
-@pytest.mark.behaviour("workflows.as-agent")
 async def test_a_changed_graph_begins_anew_with_the_conversation(tmp_path: Path) -> None:
     """As after a deployment: no thread is lost by it."""
     environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}

@@ -91,26 +91,6 @@ async def test_it_is_given_with_its_decorator_or_built(given: Any) -> None:
 
 
 @pytest.mark.behaviour("workflows.functional-asks")
-async def test_a_function_asks_until_it_has_all_answers(http: httpx.AsyncClient) -> None:
-    """Each question has the schema of its answer; the answers before are there again, and no step is done again."""
-    first = (await run(http, "Ask", message="tea+milk", thread_id="t")).json()
-    (tea,) = first["pending_approvals"]
-    busy = await run(http, "Ask", message="x", thread_id="t")
-    wrong = await answered(http, "Ask", tea, {"note": "secret"})
-
-    (milk,) = (await answered(http, "Ask", tea, {"approved": True})).json()["pending_approvals"]
-    end = await answered(http, "Ask", milk, {"approved": True})
-    again = await answered(http, "Ask", milk, {"approved": True})
-
-    assert (tea["tool"], tea["arguments"]) == ("Ask", {"text": "TEA", "steps": ["one"]})
-    assert tea["answer_schema"]["properties"]["approved"] == {"title": "Approved", "type": "boolean"}
-    assert busy.json()["code"] == "approvals_pending"
-    assert (wrong.json()["code"], "secret" in wrong.text) == ("invalid_input", False)
-    assert (end.json()["response"], again.json()) == ("2 approved", end.json())
-    assert DONE == ["upper tea", "upper milk"]
-
-
-@pytest.mark.behaviour("workflows.functional-asks")
 async def test_steps_ask_side_by_side(http: httpx.AsyncClient) -> None:
     """The run goes on with the last answer, and each goes to its question: the steps begin anew, as they do plain."""
     body = (await run(http, "Within", message="tea+milk", thread_id="t")).json()

@@ -12,7 +12,6 @@ import pytest
 from agent_framework import (
     AgentExecutor,
     Executor,
-    FunctionTool,
     Message,
     Workflow,
     WorkflowBuilder,
@@ -74,28 +73,6 @@ async def test_the_answer_continues_from_there(http: httpx.AsyncClient) -> None:
     assert (await asked(http, "milk"))["pending_approvals"][0]["arguments"]["text"] == "milk"
 
 
-WRONG_ANSWERS: list[tuple[Any, ...]] = [
-    ({"approved": True}, "invalid_input", "'reviewer' waits for an answer. Send it as 'value'"),
-    ({"value": {"note": "secret"}}, "invalid_input", "The value is not what 'reviewer' asked for: "),
-    ({"value": None}, "invalid_input", "asked for"),
-    ({"value": 1, "approved": True}, "invalid_field", "Send one of 'approved', 'value' and 'error'"),
-    ({}, "invalid_field", "'approved'"),
-]
-
-
-@pytest.mark.behaviour("workflows.asks")
-async def test_an_answer_that_does_not_fit_is_refused(http: httpx.AsyncClient) -> None:
-    """By a sentence without the answer; the question stands."""
-    (waiting,) = (await asked(http, "tea"))["pending_approvals"]
-    for body, code, sentence in WRONG_ANSWERS:
-        answer = await answered(http, waiting, body)
-
-        assert (answer.status_code, answer.json()["code"]) == (400, code)
-        assert sentence in answer.json()["detail"]
-        assert "secret" not in answer.text
-        assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == [waiting]
-
-
 @pytest.mark.behaviour("workflows.asks")
 @pytest.mark.parametrize(("approved", "made"), [(True, ["refund 5"]), (False, [])])
 async def test_the_tool_of_an_agent_in_a_workflow_waits_for_its_approval(approved: bool, made: list[str]) -> None:
@@ -115,27 +92,6 @@ async def test_the_tool_of_an_agent_in_a_workflow_waits_for_its_approval(approve
     assert "Tool 'refund' waits for a decision." in wrong.json()["detail"]
     assert answer.json()["status"] == "success", answer.text
     assert [note.rpartition(" ")[0] if len(note.split()) > 2 else note for note in notes] == made
-
-
-@pytest.mark.behaviour("client-tools.declared")
-@pytest.mark.parametrize(
-    ("sent", "result"),
-    [({"value": "here"}, "here"), ({"error": "lost"}, "Error: lost"), ({"approved": False}, "refused")],
-)
-async def test_the_tool_that_an_agent_in_a_workflow_declares_is_a_tool_of_the_caller(
-    sent: dict[str, Any], result: str
-) -> None:
-    def flow() -> Workflow:
-        agent = clerk(lambda note: None)
-        agent.default_options["tools"].append(FunctionTool(name="where", func=None, description="Where?"))
-        return WorkflowBuilder(name="Asking", start_executor=AgentExecutor(agent, id="agent")).build()
-
-    async with served(app_of(workflow=flow)) as (_, http):
-        (waiting,) = (await asked(http, "call where 5"))["pending_approvals"]
-        answer = await answered(http, waiting, sent)
-
-    assert (waiting["kind"], waiting["tool"], waiting["arguments"]) == ("client_tool", "where", {"n": "5"})
-    assert result in answer.json()["response"], answer.text
 
 
 GRADING = "/api/workflows/Grading/threads/t"

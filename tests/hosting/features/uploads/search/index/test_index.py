@@ -174,20 +174,6 @@ async def test_whatever_another_process_does_between_two_calls_counts_too(name: 
     assert all(result in orders for result in results)
 
 
-@pytest.mark.behaviour("file-index.erased")
-async def test_a_search_that_finds_a_segment_gone_reads_the_catalog_again() -> None:
-    """Whatever goes at any of its calls: what was removed before it began is never found."""
-    start = await filled()
-    for call in range(1, CALLS):
-        place = start.again()
-        life = Interrupted(call, lambda place=place: place.index().remove(SPACE, "canary"))  # type: ignore[misc]
-        found = await everything(place.index(life))
-        if life.calls < call:
-            break
-        assert found in (numbered(a=9, canary=3, b=1), numbered(a=9, b=1))
-    assert call > 2
-
-
 async def test_a_search_of_a_store_that_lacks_a_part_says_so() -> None:
     place = await filled()
     key = StoreKey(INDEX, place.index()._cell(SPACE).address.key)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,21 +13,6 @@ from hosting.features.uploads.search.texts.limits import TextPiece
 from hosting.features.uploads.search.texts.tokens import estimated
 
 SENTENCE = "The committee of the association met on Tuesday and decided nothing. "
-PARAGRAPHS = "\n\n".join(SENTENCE * 5 for _ in range(60))
-
-
-def test_chunks_overlap_and_are_cut_at_paragraphs() -> None:
-    chunks = list(chunked([TextPiece(PARAGRAPHS)]))
-
-    assert len(chunks) > 5
-    assert [chunk.number for chunk in chunks] == list(range(len(chunks)))
-    for chunk, following in pairwise(chunks):
-        shared = PARAGRAPHS[following.place.start : chunk.place.end]
-        assert estimated(chunk.text) <= 800
-        assert 250 <= estimated(shared) <= 400
-        assert chunk.text.startswith("The")
-        assert chunk.text.endswith("nothing.")
-        assert PARAGRAPHS[chunk.place.end : chunk.place.end + 3].isspace()
 
 
 def test_a_chunk_has_the_page_and_the_heading_where_it_begins() -> None:
