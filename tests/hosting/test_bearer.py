@@ -299,72 +299,50 @@ async def test_a_token_without_a_kid_is_of_the_only_key(issuer: Issuer) -> None:
     assert await signed_in(issuer.resolver(), issuer.token(kid=None)) is None
 
 
-async def test_a_warm_token_makes_no_network_call(issuer: Issuer, desk: Desk) -> None:
-    for _ in range(5):
-        assert await desk.reads(issuer.token()) == "ada"
-    desk.clock.now += HOUR - 1
-
-    assert await desk.reads(issuer.token()) == "ada"
-    assert len(issuer.asked) == 1
-
-
-async def test_unknown_keys_are_asked_for_once_in_30_seconds(issuer: Issuer, desk: Desk) -> None:
-    """Whoever makes them up makes the issuer no work, and known tokens do not wait."""
-    for number in range(20):
-        assert await desk.reads(issuer.token(kid=f"made up {number}")) is None
-    assert len(issuer.asked) == 1
-    desk.clock.now += 30
-
-    for number in range(20):
-        assert await desk.reads(issuer.token(kid=f"made up {number}")) is None
-    assert await desk.reads(issuer.token()) == "ada"
-    assert len(issuer.asked) == 2
-
-
-async def test_who_comes_at_once_waits_for_the_same_fetch(issuer: Issuer, desk: Desk) -> None:
+async def test_keys_are_fetched_once_for_all_and_unknown_ones_asked_for_once_in_30_seconds(
+    issuer: Issuer, desk: Desk
+) -> None:
+    """Who comes at once waits for the same fetch, a known token for none; made-up keys make the issuer no work."""
     issuer.gate.clear()
     waiting = [asyncio.create_task(desk.reads(issuer.token())) for _ in range(20)]
     await eventually(issuer, 1)
     waiting[0].cancel()
     await asyncio.sleep(0)
     issuer.gate.set()
-
     assert await asyncio.gather(*waiting[1:]) == ["ada"] * 19
-    assert len(issuer.asked) == 1
+    for asked, ahead in ((1, 29), (2, 1), (2, HOUR - 1)):
+        desk.clock.now += ahead
+        is_known = ahead == HOUR - 1
+        for number in range(20):
+            name = "one" if is_known else f"made up {number}"
+            assert await desk.reads(issuer.token(kid=name)) == ("ada" if is_known else None)
+        assert len(issuer.asked) == asked
 
 
-async def test_an_issuer_that_is_away_is_missed_after_a_day(issuer: Issuer, desk: Desk) -> None:
+async def test_an_issuer_that_is_away_is_missed_after_a_day_and_for_an_unknown_key_at_once(
+    issuer: Issuer, desk: Desk
+) -> None:
     """Its keys serve that long; then it is a 503 that says when to come again, and over as soon as it is back."""
     assert await desk.reads(issuer.token()) == "ada"
     issuer.fault = web.Response(status=500)
-    desk.clock.now += DAY - 1
-    assert await desk.reads(issuer.token()) == "ada"
-    await eventually(issuer, 2)
-
     desk.clock.now += 31
-    with pytest.raises(IdentityUnavailableError) as refused:
-        await desk.reads(issuer.token())
-    assert (refused.value.status, refused.value.retry_after_seconds) == (503, 2.0)
-
-    issuer.fault = None
-    desk.clock.now += 2
-    assert await desk.reads(issuer.token()) == "ada"
-
-
-async def test_an_unknown_key_cannot_be_judged_while_the_issuer_is_away(issuer: Issuer, desk: Desk) -> None:
-    """It may be a new one: 503, and 401 again once the issuer answered; known keys serve."""
-    assert await desk.reads(issuer.token()) == "ada"
-    issuer.fault = web.Response(status=503)
-    desk.clock.now += 31
-
     for _ in range(3):
         with pytest.raises(IdentityUnavailableError):
             await desk.reads(issuer.token(kid="two"))
     assert len(issuer.asked) == 2
+    desk.clock.now += DAY - 32
     assert await desk.reads(issuer.token()) == "ada"
+    await eventually(issuer, 3)
+
+    desk.clock.now += 31
+    with pytest.raises(IdentityUnavailableError, match="cannot be fetched now") as refused:
+        await desk.reads(issuer.token())
+    assert (refused.value.status, refused.value.retry_after_seconds) == (503, 2.0)
+
     issuer.fault = None
     desk.clock.now += 31
     assert await desk.reads(issuer.token(kid="two")) is None
+    assert await desk.reads(issuer.token()) == "ada"
 
 
 GOOD = {"keys": [jwk_of(RSA_KEY)]}
@@ -415,13 +393,6 @@ async def test_metadata_of_another_issuer_is_an_outage(
         await signed_in(bearer_token(issuer.url, AUDIENCE, address), issuer.token())
     assert issuer.asked == ["/.well-known/openid-configuration"]
     assert caplog.text.rstrip().endswith(reason)
-
-
-async def test_an_issuer_that_nobody_answers_for_is_an_outage(issuer: Issuer) -> None:
-    resolver = bearer_token(issuer.url, AUDIENCE, "http://127.0.0.1:1/keys")
-
-    with pytest.raises(IdentityUnavailableError, match="cannot be fetched now"):
-        await signed_in(resolver, issuer.token())
 
 
 RIGHT: dict[str, Any] = {"issuer": "https://i.test", "audience": "me", "jwks": "https://i.test/keys"}

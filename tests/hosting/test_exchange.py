@@ -82,7 +82,7 @@ async def fetched(url: str) -> FinalAnswer:
 
 
 @pytest.mark.behaviour("webhooks.bounded")
-@pytest.mark.parametrize("answer", HEADS)
+@pytest.mark.parametrize("answer", ["102 without end", "a line without end", "an end before the status"])
 async def test_a_webhook_that_answers_without_a_status_or_without_end_is_let_go_of(answer: str) -> None:
     """Long before its time is over, and the event loop has its turns meanwhile."""
     async with server(HEADS[answer]) as url:

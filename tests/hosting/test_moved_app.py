@@ -139,21 +139,12 @@ def made(client: httpx.Client, workflow: str, body: Any) -> list[Any]:
     return [found["runtimeStatus"], found["output"], found["error"]]
 
 
-def reviewed(client: httpx.Client, workflow: str, body: Any) -> list[Any]:
-    """Return who asks, and what the workflow makes of the answer.
+def told(client: httpx.Client) -> list[Any]:
+    """Return what a workflow within makes of an answer that is posted where its executor said.
 
     What is asked stands there as values under our import, and as a pickle under theirs.
     """
-    url, found = run_of(client, workflow, body)
-    (asked,) = found[ASKED]
-    answer = client.post(asked["respondUrl"], json={"approved": True, "notes": "fine"})
-    end = until(client, url, has_ended)
-    return [asked["sourceExecutor"], answer.status_code, end["runtimeStatus"], end["output"]]
-
-
-def told(client: httpx.Client) -> list[Any]:
-    """Return what a workflow within makes of an answer that is posted where its executor said."""
-    url, found = run_of(client, "Composed", {"title": "Tea", "text": "green"})
+    url, found = run_of(client, "Composed", {"title": "Tea", "text": LETTER})
     (asked,) = found[ASKED]
     said = client.get("/api/told").json()[-1].removeprefix("http://app.example")
     answer = client.post(said, json={"approved": False, "notes": "weak"})
@@ -163,7 +154,6 @@ def told(client: httpx.Client) -> list[Any]:
 
 LETTER = 'say {"is_spam": false, "reason": "calm"}'
 SPAM = 'say {"is_spam": true, "reason": "loud"}'
-BOTH = "words 3, lines 2 & words 3, lines 2"
 
 DOES: dict[str, Callable[[httpx.Client], Any]] = {
     "a tool that returns a dict": lambda client: client.post(
@@ -180,13 +170,9 @@ DOES: dict[str, Callable[[httpx.Client], Any]] = {
     "a person who refuses once": approved,
     "a tool of both doors": lambda client: called(client, "WeatherAgent"),
     "a tool alone": lambda client: called(client, "StockAdvisor"),
-    "09, shared state": lambda client: made(client, "Letters", LETTER),
-    "09, the other branch": lambda client: made(client, "Letters", SPAM),
-    "10, an agent hears an agent": lambda client: made(client, "Triage", LETTER),
-    "10, the other case": lambda client: made(client, "Triage", SPAM),
-    "11, side by side": lambda client: made(client, "Parallel", json.dumps({"content": "one two\nthree"})),
-    "12, a person decides": lambda client: reviewed(client, "Moderated", json.dumps({"title": "Tea", "text": LETTER})),
-    "13, a workflow within asks": told,
+    "09 to 11, shared state, an agent that hears an agent, and a fan": lambda client: made(client, "Letters", LETTER),
+    "10, the other case": lambda client: made(client, "Letters", SPAM),
+    "12 and 13, a workflow within asks a person": told,
 }
 EXPECTED = {
     "a tool that returns a dict": 'tool said {"location": "Seattle", "temperature": 72}',
@@ -199,13 +185,13 @@ EXPECTED = {
     "a person who refuses once": {"content": "tea, longer", "attempts": 2},
     "a tool of both doors": "fern",
     "a tool alone": "fern",
-    "09, shared state": ["Completed", [f"sent {LETTER[4:]}"], None],
-    "09, the other branch": ["Completed", ["spam: loud"], None],
-    "10, an agent hears an agent": ["Completed", [f"sent echo: {LETTER[4:]}"], None],
+    "09 to 11, shared state, an agent that hears an agent, and a fan": [
+        "Completed",
+        [f"echo: {LETTER[4:]}; {LETTER[4:]}; 5"],
+        None,
+    ],
     "10, the other case": ["Completed", ["spam: loud"], None],
-    "11, side by side": ["Completed", [f"{BOTH}; {len(f'say {BOTH}')}"], None],
-    "12, a person decides": ["gate", 200, "Completed", ["Tea published: fine"]],
-    "13, a workflow within asks": [True, 200, "Completed", ["Tea: False, weak"]],
+    "12 and 13, a workflow within asks a person": [True, 200, "Completed", ["Tea, calm: False, weak"]],
 }
 
 

@@ -15,7 +15,6 @@ from hosting.commands.owners import main as owners
 from hosting.core.thread.commands import AcceptRun, DeleteThread
 from hosting.names import Address
 from hosting.principal import Principal
-from tests.support.kept_in import settings_of
 from tests.support.known_callers import ISSUER, app_of_known_callers, left_behind
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 from tests.support.threads import accepted
@@ -88,35 +87,6 @@ def test_what_a_dead_process_left_is_listed_with_its_reason_and_repaired(
     assert sorted(asked_again) == ["  retried: accepted", "  retried: deleted"]
     assert answer.json()["response"] == "echo: Hello from " + "r" * 32
     assert http.get(f"{THREADS}/deleted?owner={ADA}").status_code == 404
-
-
-@pytest.mark.behaviour("overview.stuck")
-def test_an_owner_is_looked_at_alone_over_the_stores_of_many_processes(
-    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What a process left of theirs that died before its signal is found, repaired and answered; nobody else's is."""
-    environ, bob, run_id = settings_of("redis", request), Principal(ISSUER, "bob").owner, "n" * 32
-    folder = app_of_known_callers(tmp_path)
-    event = accepted(run_id, at=time.time() - AGO).model_copy(update={"agent": "Joker", "thread_id": "new"})
-    for owner in (ADA, bob):
-        asyncio.run(left_behind(folder, Address.of("Joker", "new", owner), AcceptRun(event, 32), **environ))
-    with (
-        RunningHost(folder, environ={"AGENT_ADMIN_ROLE": "operators", **environ}) as running,
-        httpx.Client(base_url=running.origin, timeout=GUARD_SECONDS) as http,
-    ):
-        codes = [command(http, "--owner", ADA), command(http, "--owner", ADA, "--repair")]
-        told = capsys.readouterr().out
-        end = time.monotonic() + GUARD_SECONDS
-        run = f"{THREADS}/new/runs/{run_id}"
-        while http.get(run, headers={"x-user": "ada"}).status_code == 202:
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        codes.append(command(http, "--owner", ADA))
-        left = command(http, "--owner", bob)
-
-    assert (codes, left) == ([1, 0, 0], 1)
-    assert [told.count(f"Joker, run {run_id} of thread new, owner {owner}") for owner in (ADA, bob)] == [2, 0]
-    assert told.endswith("  retried: accepted\n")
 
 
 @pytest.mark.behaviour("owners.assigned")

@@ -8,7 +8,6 @@ import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import httpx
 import pytest
@@ -101,27 +100,6 @@ async def test_nothing_that_is_said_or_stored_becomes_more_than_text(host: Runni
     assert links[0] == links[1]
     assert {url.split("/")[2] for url, _ in links[0]} == {"elsewhere.example"}
     assert {relation for _, relation in links[0]} == {"noopener noreferrer nofollow"}
-
-
-async def test_no_argument_of_a_tool_no_id_and_no_file_s_name_becomes_more_than_text(host: RunningHost) -> None:
-    """On an approval's card, in a step, in the title, in the list, on a chip."""
-    arguments = '{"order": "<img src=x onerror=hacked()>", "amount": 1}'
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open(f"#/clerk/{quote('<img src=x onerror=hacked()>', safe='')}")
-        await page.locator(".empty").wait_for()
-        await page.goto(f"{host.origin}/api/ui/#/clerk")
-        await ask(page, f"Call refund with {arguments}")
-        await page.get_by_text("May the agent call refund?").wait_for()
-        cards = await page.evaluate(UNWANTED)
-        await page.get_by_role("button", name="Approve").click()
-        await ended(page, number=2)
-        await page.get_by_placeholder("Find a thread").fill("<svg onload=hacked()>")
-        file = {"name": "<img src=x onerror=hacked()>.txt", "mimeType": "text/plain", "buffer": b"<script>hacked()"}
-        await page.locator("#picker").set_input_files(files=[file])  # type: ignore[list-item]
-        await page.locator("#files li").wait_for()
-        steps = await page.evaluate(UNWANTED)
-
-    assert (cards, steps) == ([], [])
 
 
 async def test_no_step_and_nothing_that_waits_becomes_more_than_text(host: RunningHost) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -12,13 +10,10 @@ import pytest
 from playwright.async_api import expect
 
 from tests.hosting.http.browsed_page import IN_A_BROWSER, REFUSED, ask, browsed, ended, for_everybody
-from tests.support.running_host import ROOT, RunningHost
+from tests.support.running_host import RunningHost
 
 pytestmark = IN_A_BROWSER
 REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
-SHOWN = r"ada\u202e\u2066\u200b\u001b\u009b\u2028\udb40\udc41\ufeffeve"
-APP = ROOT / "tests" / "hosting" / "unseen_app"
-UNSEEN = "\u202e\u2066\u200b\x1b\x9b\u2028\U000e0041\ufeff"
 CONFIRMS = """field => field.dispatchEvent(new KeyboardEvent("keydown",
     { key: "Enter", keyCode: 229, which: 229, isComposing: false, bubbles: true, cancelable: true }))"""
 """The key that confirms a word of an input method, as Safari sends it: the word has ended before."""
@@ -114,42 +109,6 @@ async def test_what_waits_on_any_thread_is_answered_in_one_place(host: RunningHo
         await page.get_by_text("Nothing waits for you").wait_for()
 
     assert "Refunded 120 for A-17." in answer
-
-
-@pytest.fixture(scope="module")
-def payer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    """The app with an agent and a workflow that ask."""
-    folder = tmp_path_factory.mktemp("unseen") / "app"  # an engine and a log of its own
-    shutil.copytree(APP, folder)
-    with RunningHost(folder, environ={"UNSEEN_LOG": f"sqlite:{folder / 'log.sqlite'}"}) as host:
-        yield host
-
-
-def hides_nothing(text: str) -> bool:
-    """Whether none of these characters is in a text."""
-    return not set(text) & set(UNSEEN)
-
-
-@pytest.mark.behaviour("approvals.visible")
-async def test_a_call_that_waits_is_shown_with_all_that_is_in_it(payer: RunningHost) -> None:
-    """Its tool, its keys and its values, in the inbox and in the conversation; what was decided too."""
-    async with httpx.AsyncClient(base_url=f"{payer.origin}/api", timeout=20) as client:
-        asked = {"message": f"ada{UNSEEN}eve", "thread_id": "decided"}
-        (await client.post("/agents/Payer/run", json=asked)).raise_for_status()
-    async with browsed(payer.origin) as browser:
-        page = await browser.open("#/?approvals")
-        card = page.locator(".card.ask")
-        for place in ("#/?approvals", "#/Payer/decided"):
-            await page.goto(f"{payer.origin}/api/ui/{place}")
-            await expect(card.locator("h3")).to_have_text(r"May the agent call pay\u202eyap?")
-            await expect(card.locator(".values")).to_contain_text(r"to\u2066" + SHOWN)
-            assert hides_nothing(await card.text_content() or "")
-        await card.get_by_label("Reason to refuse").fill("no\u202eon")
-        await page.keyboard.press("Enter")
-        await page.get_by_text(r"no\u202eon").first.wait_for()
-        decided = await page.locator(".decision").all_text_contents()
-
-    assert all(map(hides_nothing, decided))
 
 
 @pytest.mark.behaviour("page.input-method")

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import FilePayload, Route, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.hosting.http.browsed_page import IN_A_BROWSER, LOST, REFUSED, answered, ask, browsed, ended, for_everybody
 from tests.support.running_host import ROOT, RunningHost
@@ -41,18 +41,6 @@ def copied(folder: Path) -> Path:
     return Path(shutil.copytree(APP, folder / "app"))
 
 
-@pytest.mark.behaviour("hosting.examples")
-async def test_the_page_proposes_the_agent_s_example_in_the_conversation_and_for_a_terminal(host: RunningHost) -> None:
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/assistant")
-        await page.get_by_role("button", name="What is the weather in Paris?").click()
-        written = await page.locator("#message").input_value()
-        command = await page.locator("#empty code").text_content() or ""
-
-    assert written == "What is the weather in Paris?"
-    assert "What is the weather in Paris?" in command
-
-
 @pytest.mark.behaviour("page.verbs")
 async def test_an_answer_streams_in_with_its_tools_and_is_there_after_a_reload(host: RunningHost) -> None:
     """Under the address of its thread, which the browser shows from the first event on."""
@@ -71,28 +59,75 @@ async def test_an_answer_streams_in_with_its_tools_and_is_there_after_a_reload(h
     assert result == "partly cloudy, 18 °C"
 
 
+async def attach(page: Page, name: str, kind: str) -> None:
+    await page.locator("#picker").set_input_files({"name": name, "mimeType": kind, "buffer": b"p" * 20_000})
+    await page.get_by_label(f"Remove {name}").wait_for()
+
+
+async def of_another_day(route: Route) -> None:
+    told: dict[str, Any] = await (await route.fetch()).json()
+    entries = [{**entry, "created_at": "2020-02-03T12:00:00Z"} for entry in told["entries"]]
+    await route.fulfill(json={**told, "entries": entries})
+
+
 @pytest.mark.behaviour("page.verbs")
-async def test_an_answer_is_copied_and_a_message_that_failed_is_written_again(host: RunningHost) -> None:
-    """The answer as Markdown, the message into the box with its picture. The thread has its first words on top."""
-    async with browsed(host.origin) as browser:
+@pytest.mark.behaviour("page.times")
+async def test_a_conversation_is_dated_copied_mended_reset_and_deleted(host: RunningHost) -> None:
+    """A problem is read with its code; what failed or was refused is in the box again, with its picture."""
+    begun = datetime.now(UTC)
+    async with browsed(host.origin, REFUSED) as browser:
         await browser.context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = await browser.open("#/writer")
+        box, times = page.get_by_label("Message", exact=True), page.locator(".turn").first.locator("time")
+        close = page.get_by_role("button", name="Close", exact=True)
         await ask(page, "one **two** three")
         await ended(page)
         await expect(page.locator("#title")).to_have_text("one **two** three")
+        shown = await times.all_text_contents()
+        exact = [await times.nth(number).get_attribute("datetime") or "" for number in range(2)]
         await page.get_by_role("button", name="Copy", exact=True).click()
         await page.get_by_role("button", name="Copied").wait_for()
         copied = await page.evaluate("navigator.clipboard.readText()")
-        picture: FilePayload = {"name": "plan.png", "mimeType": "image/png", "buffer": b"p" * 20_000}
-        await page.locator("#picker").set_input_files(picture)
-        await page.get_by_label("Remove plan.png").wait_for()
-        await ask(page, "fail")
-        await ended(page, "failed")
-        await page.get_by_role("button", name="Reuse message").click()
-        written = await page.get_by_label("Message", exact=True).input_value()
-        await page.get_by_label("Remove plan.png").wait_for()
+        await page.route("**/messages?*", of_another_day)
+        await page.reload()
+        await ended(page)
+        old = await times.all_text_contents()
+        await page.unroute("**/messages?*")
 
-    assert (copied, written) == ("one **two** three", "fail")
+        await attach(page, "plan.png", "image/png")
+        await ask(page, "fail")
+        failed = await ended(page, "failed")
+        await page.get_by_role("button", name="Reuse message").click()
+        await expect(box).to_have_value("fail")
+        await page.get_by_label("Remove plan.png").click()
+        await attach(page, "a.wav", "audio/wav")
+        await ask(page, "go on")
+        await page.get_by_role("alert").get_by_text("unsupported_content").wait_for()
+        await expect(box).to_have_value("go on")
+        await page.get_by_label("Remove a.wav").click()
+        await close.click()
+
+        await page.get_by_label("Reset the thread").click()
+        await page.keyboard.press("Escape")
+        await expect(page.locator(".turn")).to_have_count(2)
+        await page.get_by_label("Reset the thread").click()
+        await page.get_by_role("button", name="Reset thread").click()
+        await page.get_by_text("No messages yet").wait_for()
+        await ask(page, "second")
+        await ended(page)
+        await page.get_by_label("Delete the thread").click()
+        await for_everybody(page)
+        await page.get_by_role("button", name="Delete thread").click()
+        receipt = await page.locator(".receipt").inner_text()
+        await close.click()
+        await page.get_by_text("Ask writer").wait_for()
+
+    assert [bool(re.fullmatch(r"\d+:\d\d\s[AP]M", text)) for text in shown] == [True, True]
+    assert [begun <= datetime.fromisoformat(at.replace("Z", "+00:00")) for at in exact] == [True, True]
+    assert [text.partition(", 2020")[0] for text in old] == ["Feb 3", "Feb 3"]
+    assert copied == "one **two** three"
+    assert ("the writer has no ink" in failed, "run_failed" in failed) == (True, True)
+    assert ("SHA-256" in receipt, "@dafx-writer@" in receipt) == (True, True)
 
 
 @pytest.mark.behaviour("page.incomplete")
@@ -118,101 +153,43 @@ async def test_an_answer_that_is_no_whole_one_says_so_under_it_also_after_a_relo
 
 
 @pytest.mark.behaviour("page.busy")
-@pytest.mark.parametrize(
-    ("choice", "how", "kept"),
-    [
-        (None, "completed", "word59"),
-        ("replaces the run", "cancelled", "Stopped. The agent remembers nothing of this run"),
-    ],
-    ids=["queue", "rollback"],
-)
-async def test_a_message_that_is_sent_while_a_run_goes_on_waits_for_it_or_ends_it_as_chosen(
-    host: RunningHost, choice: str | None, how: str, kept: str
-) -> None:
-    """By Enter too, and the choice is for that message. Without one the button stops the run: there is no choice."""
+async def test_a_message_that_is_sent_while_a_run_goes_on_waits_for_it_or_ends_it_as_chosen(host: RunningHost) -> None:
+    """By Enter too, and the choice is for that message. Stop ends the run at work, and not the one that waits."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer")
+        box, answers = page.get_by_label("Message", exact=True), page.locator(".markdown")
+        offered, stop = page.get_by_label("A run is in progress. Your message"), page.get_by_role("button", name="Stop")
         await ask(page, SPEECH)
-        await page.locator(".markdown", has_text="word3").wait_for()
-        offered = page.get_by_label("A run is in progress. Your message")
+        await answers.filter(has_text="word3").wait_for()
         await expect(offered).to_be_hidden()
-        await page.get_by_label("Message", exact=True).fill("second")
+        await box.fill("second")
         await expect(offered).to_have_value("queue")
-        await expect(page.get_by_role("button", name="Stop")).to_have_text("Stop")
-        if choice is not None:
-            await offered.select_option(choice)
-        await page.get_by_label("Message", exact=True).press("Enter")
-        await page.get_by_label("Message", exact=True).fill("third, not sent")
-        first = await ended(page, how)
-        second = await page.locator(".turn[data-end=completed] .markdown", has_text="second").text_content()
+        await expect(stop).to_have_text("Stop")
+        await box.press("Enter")
+        await ended(page, number=2)
+        kept = await answers.all_text_contents()
+
+        await ask(page, SPEECH.replace("word", "other"))
+        await answers.filter(has_text="other3").wait_for()
+        await ask(page, SPEECH.replace("word", "third"))
+        await page.get_by_text("Waiting for its turn").wait_for()
+        await stop.click()
+        stopped = await ended(page, "cancelled")
+        await answers.filter(has_text="third3").wait_for()
+        await box.fill("last")
+        await offered.select_option("replaces the run")
+        await box.press("Enter")
+        await box.fill("not sent")
+        replaced = await ended(page, "cancelled", number=2)
+        last = await ended(page, number=3)
         await expect(offered).to_be_hidden()
         await expect(offered).to_have_value("queue")
         await page.get_by_role("button", name="Send").wait_for()
 
-    assert kept in first
-    assert second == "second"
-
-
-@pytest.mark.behaviour("page.busy")
-async def test_the_run_that_is_stopped_is_the_one_at_work_and_not_the_one_that_waits(host: RunningHost) -> None:
-    """The next one begins then, and is stopped by the same button."""
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/writer")
-        await ask(page, SPEECH)
-        await page.locator(".markdown", has_text="word3").wait_for()
-        await ask(page, SPEECH.replace("word", "other"))
-        await page.get_by_text("Waiting for its turn").wait_for()
-        await page.get_by_role("button", name="Stop").click()
-        first = await ended(page, "cancelled")
-        await page.locator(".markdown", has_text="other3").wait_for()
-        await page.get_by_role("button", name="Stop").click()
-        second = await ended(page, "cancelled", number=2)
-
-    assert ("word3" in first, "other3" in second, "other59" in second) == (True, True, False)
-
-
-@pytest.mark.behaviour("page.verbs")
-async def test_a_conversation_is_reset_and_a_thread_deleted_with_its_receipt(host: RunningHost) -> None:
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/writer")
-        await ask(page, "first")
-        await ended(page)
-        await page.get_by_label("Reset the thread").click()
-        await page.keyboard.press("Escape")
-        await page.get_by_text("first", exact=True).last.wait_for()
-        await page.get_by_label("Reset the thread").click()
-        await page.get_by_role("button", name="Reset thread").click()
-        await page.get_by_text("No messages yet").wait_for()
-        await ask(page, "second")
-        await ended(page)
-        await page.get_by_label("Delete the thread").click()
-        await for_everybody(page)
-        await page.get_by_role("button", name="Delete thread").click()
-        receipt = await page.locator(".receipt").inner_text()
-        await page.get_by_role("button", name="Close", exact=True).click()
-        await page.get_by_text("Ask writer").wait_for()
-
-    assert "SHA-256" in receipt
-    assert "@dafx-writer@" in receipt
-
-
-@pytest.mark.behaviour("page.verbs")
-async def test_a_run_that_fails_or_is_refused_says_so_by_its_problem(host: RunningHost) -> None:
-    """With its code; what was refused is in the box again, to be mended."""
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer")
-        await ask(page, "fail")
-        failed = await ended(page, "failed")
-        sound: FilePayload = {"name": "a.wav", "mimeType": "audio/wav", "buffer": b"w" * 100}
-        await page.locator("#picker").set_input_files(sound)
-        await page.get_by_label("Remove a.wav").wait_for()
-        await ask(page, "go on")
-        await page.get_by_role("alert").get_by_text("unsupported_content").wait_for()
-        left = await page.get_by_label("Message", exact=True).input_value()
-
-    assert "the writer has no ink" in failed
-    assert "run_failed" in failed
-    assert left == "go on"
+    assert kept == [SPEECH, "second"]
+    assert ("other3" in stopped, "other59" in stopped) == (True, False)
+    assert "Stopped. The agent remembers nothing of this run" in replaced
+    assert "last" in last
 
 
 @pytest.mark.behaviour("page.live")
@@ -332,37 +309,3 @@ async def test_a_screen_reader_hears_each_paragraph_once_and_the_keys_lead_every
 
     assert heard == ["one one one", "two two two", "three"]
     assert (focused, deleting) == ("message", "Delete the thread")
-
-    assert heard == ["one one one", "two two two", "three"]
-    assert (focused, deleting) == ("message", "Delete the thread")
-
-
-@pytest.mark.behaviour("page.times")
-async def test_each_message_and_each_answer_has_its_time(host: RunningHost) -> None:
-    """As it comes, and the stored one after a reload; with the day where that is another one."""
-
-    async def of_another_day(route: Route) -> None:
-        told: dict[str, Any] = await (await route.fetch()).json()
-        entries = [{**entry, "created_at": "2020-02-03T12:00:00Z"} for entry in told["entries"]]
-        await route.fulfill(json={**told, "entries": entries})
-
-    begun = datetime.now(UTC)
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/writer")
-        times = page.locator(".turn").first.locator("time")
-        await ask(page, "one")
-        await ended(page)
-        shown = await times.all_text_contents()
-        exact = [await times.nth(number).get_attribute("datetime") or "" for number in range(2)]
-        await page.reload()
-        await ended(page)
-        stored = await times.all_text_contents()
-        await page.route("**/messages?*", of_another_day)
-        await page.reload()
-        await ended(page)
-        old = await times.all_text_contents()
-
-    assert [bool(re.fullmatch(r"\d+:\d\d\s[AP]M", text)) for text in shown] == [True, True]
-    assert [begun <= datetime.fromisoformat(at.replace("Z", "+00:00")) for at in exact] == [True, True]
-    assert len(stored) == 2
-    assert [text.partition(", 2020")[0] for text in old] == ["Feb 3", "Feb 3"]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -11,9 +14,10 @@ from playwright.async_api import Locator, Page, Route, expect
 
 from tests.hosting.http.browsed_page import IN_A_BROWSER, REFUSED, ask, browsed, ended, for_everybody
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.running_host import RunningHost
+from tests.support.running_host import ROOT, RunningHost
 
 pytestmark = IN_A_BROWSER
+
 ORDER = "Where is my order A-17?"
 MANY_RUNS = 30
 
@@ -151,3 +155,87 @@ async def test_timelines_are_read_of_the_turns_in_sight_alone_and_together(host:
             await page.evaluate("scrollTo(0, 0)")
 
     assert 1 < in_sight < MANY_RUNS
+
+
+APP = ROOT / "tests" / "hosting" / "http" / "page_app"
+TOOLS = '''
+import asyncio, os
+from functools import partial
+
+from agent_framework import Agent, tool
+
+import hosting.app
+from hosting.offline.model import OfflineChatClient
+from hosting.tools import idempotent
+
+
+async def work(number: str) -> str:
+    """Look for it."""
+    await asyncio.sleep(float(os.environ["TOOL_SECONDS"]))
+    return f"{number} found"
+
+
+find, buy = idempotent(tool(work, name="find")), tool(work, name="buy")
+clerk, hasty = (Agent(OfflineChatClient(), name=name, tools=[find, buy]) for name in ("clerk", "hasty"))
+hosting.app.Services = partial(hosting.app.Services, lease_seconds=4.0, margin_seconds=2.0)
+app = hosting.app.AgentFunctionApp(agents=[clerk])
+app.add_agent(hasty, run_timeout_seconds=3)
+'''
+LONG, SHORT = {"TOOL_SECONDS": "600"}, {"TOOL_SECONDS": "0.1"}
+BUY, FIND = (f'Call {name} with {{"number": "A-17"}}' for name in ("buy", "find"))
+MAY_BE_DONE = "while the tool was running. It may have done its work."
+
+
+def copied(folder: Path) -> Path:
+    """Return an app of two agents with slow tools, and state of its own."""
+    app = Path(shutil.copytree(APP, folder / "app"))
+    (app / "function_app.py").write_text(TOOLS)
+    return app
+
+
+@pytest.fixture(scope="module")
+def slow_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    with RunningHost(copied(tmp_path_factory.mktemp("cut_off")), environ=LONG) as started:
+        yield started
+
+
+def calls(page: Page) -> Locator:
+    """Return what the conversation says of its tool calls."""
+    return page.locator(".steps .outcome")
+
+
+@pytest.mark.behaviour("page.cut-off")
+@pytest.mark.parametrize(
+    ("agent", "how", "attempt"),
+    [
+        ("clerk", "stop", "Attempt 1 run_cancelled"),
+        ("hasty", "timeout", "Attempt 1 run_timed_out"),
+    ],
+    ids=["stopped", "timed-out"],
+)
+async def test_a_tool_at_work_when_its_run_ends_was_cut_off(
+    slow_host: RunningHost, agent: str, how: str, attempt: str
+) -> None:
+    """As it happens, after a reload, and in the timeline, which says that its work may be done."""
+    end = "failed" if how == "timeout" else "cancelled"
+    async with browsed(slow_host.origin) as browser:
+        page = await browser.open(f"#/{agent}")
+        await ask(page, BUY)
+        await expect(calls(page)).to_have_text("running")
+        if how == "stop":
+            await page.get_by_role("button", name="Stop").click()
+        said = await ended(page, end)
+        await expect(calls(page)).to_have_text("cut off")
+        await page.reload()
+        stored = await ended(page, end)
+        await expect(calls(page)).to_have_text("cut off")
+        await page.locator(".steps summary").click()
+        error = await page.locator(".steps pre").last.text_content() or ""
+        await page.get_by_role("button", name="Timeline").first.click()
+        rows = page.locator(".timeline").first.locator(":is(.attempt, .tool_call) .what")
+        await expect(rows).to_contain_text([attempt, "buy cut off"])
+        await for_everybody(page)
+        bad = await page.locator(".timeline").first.locator(".ended.bad").count()
+
+    assert MAY_BE_DONE in error
+    assert ("Stopped" in said, "Stopped" in stored, bad) == ((end == "cancelled",) * 2 + (int(end == "failed"),))

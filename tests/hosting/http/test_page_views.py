@@ -255,7 +255,7 @@ async def test_ten_thousand_entries_are_shown_page_by_page_and_none_in_one_go(ho
 
 @pytest.mark.behaviour("page.agent")
 async def test_the_header_opens_what_an_agent_is(host: RunningHost) -> None:
-    """By keyboard too, and closes it again; the tools say their rules, and open to their schemas."""
+    """By keyboard too, and closes it again: tools with their rules and schemas, and whether the model is offline."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/support")
         await page.get_by_role("button", name="Agent", exact=True).press("Enter")
@@ -273,18 +273,10 @@ async def test_the_header_opens_what_an_agent_is(host: RunningHost) -> None:
         await for_everybody(page)
         await page.get_by_role("button", name="Agent", exact=True).press("Enter")
         await expect(page.get_by_label("Message", exact=True)).to_be_visible()
-
-
-@pytest.mark.behaviour("page.agent")
-async def test_the_header_says_that_the_offline_model_answers(host: RunningHost) -> None:
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/clerk")
+        await expect(page.locator("#model")).to_be_hidden()
+        await page.locator("#agents").get_by_text("clerk").click()
         await expect(page.locator("#model")).to_have_text("offline model")
         await expect(page.locator("#model")).to_be_visible()
-        async with page.expect_response("**/agents/writer"):
-            await page.locator("#agents").get_by_text("writer").click()
-        await expect(page.locator("#title")).to_have_text("writer")
-        await expect(page.locator("#model")).to_be_hidden()
 
 
 @pytest.mark.behaviour("feedback.page")

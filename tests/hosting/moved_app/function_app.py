@@ -15,7 +15,7 @@ from moved import AgentCallbackContext, AgentFunctionApp, AgentResponseCallbackP
 from pydantic import BaseModel
 from scripted import ScriptedClient
 
-from tests.support.moved_graphs import URLS, composed, letters, moderated, parallel, triage
+from tests.support.moved_graphs import URLS, composed, letters
 
 STREAMS: dict[str, list[str]] = {}
 
@@ -61,7 +61,7 @@ stocks = Agent(client=client, name="StockAdvisor", instructions="Check stock pri
 
 app = AgentFunctionApp(
     agents=[writer],
-    workflows=[letters(), triage(), parallel(), moderated(), composed(WorkflowHitlContext)],
+    workflows=[letters(), composed(WorkflowHitlContext)],
     enable_health_check=True,
     enable_http_endpoints=False,
     default_callback=Collected(),
