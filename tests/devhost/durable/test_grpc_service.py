@@ -49,18 +49,6 @@ def retries(context: OrchestrationContext, given: Any) -> Steps:
     return (yield context.call_activity("act_fail", input=given, retry_policy=policy))
 
 
-def asks_a_broken_entity(context: OrchestrationContext, given: Any) -> Steps:
-    try:
-        yield context.call_entity(COUNTER, "fail")
-    except Exception as error:
-        return str(error)
-
-
-def signals(context: OrchestrationContext, given: Any) -> Steps:
-    context.signal_entity(COUNTER, "add", 1)
-    return (yield context.call_entity(COUNTER, "add", 2))
-
-
 def waits(context: OrchestrationContext, given: Any) -> Steps:
     """Take three events, each in an execution of its own."""
     event = context.wait_for_external_event("go")
@@ -89,21 +77,7 @@ def takes(context: OrchestrationContext, given: Any) -> Steps:
     return (yield context.wait_for_external_event("go"))
 
 
-FUNCTIONS = (
-    entity_counter,
-    entity_starter,
-    sends,
-    takes,
-    act_double,
-    act_fail,
-    add,
-    child,
-    fails,
-    retries,
-    asks_a_broken_entity,
-    signals,
-    waits,
-)
+FUNCTIONS = (entity_counter, entity_starter, sends, takes, act_double, act_fail, add, child, fails, retries, waits)
 
 
 def functions() -> ProtobufFunctions:
@@ -227,7 +201,8 @@ async def _schedule_and_raise(client: Any, due: datetime) -> None:
     await client.raise_orchestration_event("i", "go", data="early")
 
 
-async def test_all_entities_are_listed_page_by_page() -> None:
+async def test_entities_and_ended_instances_are_listed_page_by_page() -> None:
+    """Instances by their ids, by status, and by when they ended; live ones are not among them."""
     entities = [EntityInstanceId("entity_counter", str(number)) for number in range(5)]
     async with served(functions()) as host:
         for entity in entities:
@@ -236,24 +211,16 @@ async def test_all_entities_are_listed_page_by_page() -> None:
             await host.store.until(partial(_is_state, host.client, entity, "7"))
         query = EntityQuery(instance_id_starts_with="@entity_counter@", include_state=True, page_size=2)
         listed = await host.client.get_all_entities(query)
-
-    assert [(each.id, each.get_state()) for each in listed] == [(entity, "7") for entity in entities]
-
-
-async def test_ended_instances_are_listed_by_their_ids_page_by_page() -> None:
-    """And by status, and by when they ended; live ones are not among them."""
-    async with served(functions()) as host:
         for name, instance_id in (("child", "a"), ("child", "b"), ("fails", "c"), ("waits", "d")):
             await host.client.schedule_new_orchestration(name, instance_id=instance_id, input=1)
-        for instance_id in "abc":
-            await host.client.wait_for_orchestration_completion(instance_id, timeout=10)
-        state = await host.client.get_orchestration_state("b")
+        states = [await host.client.wait_for_orchestration_completion(each, timeout=10) for each in "abc"]
         first = await host.client.list_instance_ids(page_size=2)
         second = await host.client.list_instance_ids(page_size=2, continuation_token=first.continuation_token)
         failed = await host.client.list_instance_ids([OrchestrationStatus.FAILED, OrchestrationStatus.RUNNING])
-        assert state is not None
-        late = await host.client.list_instance_ids(completed_time_from=state.last_updated_at + timedelta(days=9))
+        assert states[1] is not None
+        late = await host.client.list_instance_ids(completed_time_from=states[1].last_updated_at + timedelta(days=9))
 
+    assert [(each.id, each.get_state()) for each in listed] == [(entity, "7") for entity in entities]
     assert [page.items for page in (first, second, failed, late)] == [["a", "b"], ["c"], ["c"], []]
     assert second.continuation_token is None
 
