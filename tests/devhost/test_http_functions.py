@@ -192,8 +192,8 @@ DOORS = pytest.mark.parametrize("door", ["classic", "fastapi", "mcp"])
 async def told(host: RunningHost, door: str, headers: Pairs) -> dict[str, Any]:
     """What the app saw of a request by a route or by MCP; the headers are sent in the letter case that they have."""
     if door != "mcp":
-        route = f"{host.origin}/api/who/{door}"
-        return dict(httpx.get(route, headers=headers, timeout=GUARD_SECONDS).json())
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as client:
+            return dict((await client.get(f"/api/who/{door}", headers=headers)).json())
     async with raw_client(host) as client:
         client.headers = httpx.Headers([*client.headers.raw, *((k.encode(), v.encode()) for k, v in headers)])
         result = (await call(client, "tools/call", {"name": "whoami", "arguments": {}}))["result"]
