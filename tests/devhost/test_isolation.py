@@ -14,7 +14,7 @@ from devhost.converters import encode_result
 from devhost.durable.records import EntityId
 from devhost.ports import DurableFunctions, FunctionFailedError
 from tests.devhost.durable.running_engine import running
-from tests.devhost.durable_functions import activity, functions_of
+from tests.devhost.indexing import activity, functions_of
 from tests.support.running_host import GUARD_SECONDS
 
 

@@ -1,15 +1,19 @@
-"""host.json, local.settings.json, and what they say of the durable engine."""
+"""host.json, local.settings.json, what they say of the durable engine, and the options of the command line."""
 
 from __future__ import annotations
 
+import argparse
+import re
 from pathlib import Path
 
 import pytest
 
+from devhost.cli import command_line
 from devhost.durable.settings import DurableSettings
 from devhost.errors import SettingsError
 from devhost.settings import McpServerSettings, apply_to_environment, read_host_settings, read_local_settings
 from tests.support.app_folder import make_app
+from tests.support.pages import page, part
 
 
 @pytest.mark.behaviour("devhost.settings-with-comments")
@@ -130,3 +134,17 @@ def test_a_value_that_azure_would_not_take_is_refused(key: str, value: object, a
     section = {key: value} if "Timeout" not in key else {"storageProvider": {key: value}}
     with pytest.raises(SettingsError, match=f"{key} is .*; {accepted}"):
         DurableSettings.from_host_json(section, {})
+
+
+@pytest.mark.behaviour("devhost.documented")
+def test_every_command_and_option_of_start_stands_in_the_table_and_no_other() -> None:
+    """Help apart, and what its help hides: the host's word to itself."""
+    text = part(page("docs/reference/commands.md"), "## Run and look at an app")
+    choices = [action.choices for action in command_line()._actions if isinstance(action.choices, dict)]
+    start = choices[0]["start"]
+    shown = [action for action in start._actions if action.help != argparse.SUPPRESS]
+    options = {option for action in shown for option in action.option_strings} - {"-h", "--help"}
+
+    documented = re.findall(r"^\| `python dev\.py (?:host (?=[a-z]))?(\w+)` \|", text, re.MULTILINE)
+    assert sorted(documented) == sorted("run" if command == "start" else command for command in choices[0])
+    assert sorted(re.findall(r"^\| `(--[\w-]+)` \|", text, re.MULTILINE)) == sorted(options)

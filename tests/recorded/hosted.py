@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.running_host import ROOT, RunningHost, host_environment
@@ -35,28 +35,18 @@ class Recording:
     exchanges: str | None
     payloads: str
     hosts: Mapping[str, str]
-    run: str = "main"
-    parts: tuple[str, ...] = ()
-    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+def _probe(name: str) -> Recording:
+    """Return the recording of a probe, of both hosts."""
+    payloads = "payloads.jsonl" if name == "probe" else f"{name}_payloads.jsonl"
+    hosts = {name: LATEST, f"{name} 3.14": ""}
+    return Recording(name, f"{name}_app", f"drive_{name}.py", f"{name}.jsonl", payloads, hosts)
 
 
 ALL = (
-    Recording(
-        "probe",
-        "probe_app",
-        "drive_probe.py",
-        "probe.jsonl",
-        "payloads.jsonl",
-        {"probe": LATEST, "probe 3.14": ""},
-    ),
-    Recording(
-        "probe2",
-        "probe2_app",
-        "drive_probe2.py",
-        "probe2.jsonl",
-        "probe2_payloads.jsonl",
-        {"probe2": LATEST, "probe2 3.14": ""},
-    ),
+    _probe("probe"),
+    _probe("probe2"),
     Recording(
         "streaming", "streaming_app", "drive_streaming.py", None, "streaming_payloads.jsonl", {"streaming 3.14": ""}
     ),
@@ -77,8 +67,8 @@ def drive(recording: Recording, folder: Path) -> Seen:
     shutil.copytree(RECORDINGS / recording.app, app)
     _make_writable(app)
     seen = Seen(folder / f"{recording.name}.jsonl", folder / f"{recording.name}_payloads.jsonl")
-    with RunningHost(app, environ={"PROBE_LOG": str(seen.payloads), **recording.environ}) as host:
-        given = (host.origin, str(seen.exchanges), *recording.parts)
+    with RunningHost(app, environ={"PROBE_LOG": str(seen.payloads)}) as host:
+        given = (host.origin, str(seen.exchanges))
         subprocess.run(
             [sys.executable, *DRIVEN, str(RECORDINGS / recording.driver), *given],
             env=host_environment(),

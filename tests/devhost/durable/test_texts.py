@@ -18,7 +18,7 @@ from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.texts import compact, parse_utc
 from devhost.durable.wire import response_text
 from tests.devhost.durable.running_engine import running
-from tests.devhost.durable_functions import functions_of
+from tests.devhost.indexing import functions_of
 
 HALF = "\ud83d"  # of a surrogate pair, which no UTF-8 has: an emoji that was cut in two
 WHOLE = "\ufffd"
