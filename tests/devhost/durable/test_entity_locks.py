@@ -94,8 +94,8 @@ async def until_held(host: Served) -> None:
 async def transferred(host: Served, runs: int) -> None:
     """Run so many transfers at once, and see that none was lost."""
     ids = [await host.client.schedule_new_orchestration("transfer", input=1) for _ in range(runs)]
-    ended = [await host.client.wait_for_orchestration_completion(each, timeout=20) for each in ids]
-    assert [state and state.runtime_status for state in ended] == [OrchestrationStatus.COMPLETED] * runs
+    ended = [await host.ended(each) for each in ids]
+    assert [state.runtime_status for state in ended] == [OrchestrationStatus.COMPLETED] * runs
     assert await balances(host.client) == [-runs, runs]
 
 
@@ -125,7 +125,7 @@ async def test_a_section_goes_on_where_a_killed_host_was(commit: int) -> None:
         for name in ("one", "two"):
             if await host.client.get_orchestration_state(name) is None:
                 await host.client.schedule_new_orchestration("transfer", input=1, instance_id=name)
-            await host.client.wait_for_orchestration_completion(name, timeout=20)
+            await host.ended(name)
         await host.store.until(are_free)
         assert await balances(host.client) == [-2, 2]
 
@@ -156,15 +156,12 @@ async def test_others_wait_until_the_holder_is_done() -> None:
         await host.client.schedule_new_orchestration("asks", instance_id="asker")
         await host.client.wait_for_orchestration_start("asker", timeout=10)
         await host.client.raise_orchestration_event("holder", "end", data="done")
-        asked = await host.client.wait_for_orchestration_completion("asker", timeout=10)
-        holder = await host.client.wait_for_orchestration_completion("holder", timeout=10)
+        asked, holder = await host.ended("asker"), await host.ended("holder")
         kept = await host.client.get_entity(A)
 
     assert kept is not None
     assert (kept.get_state(), held) == ("3", None)  # it had no state while it was held
     assert [line for line in lines if "locked by holder" in line]
-    assert asked is not None
-    assert holder is not None
     assert (asked.get_output(), holder.get_output()) == (3, "done")
 
 
@@ -175,15 +172,13 @@ async def test_a_lock_whose_orchestration_was_terminated_is_freed_by_a_client() 
         await until_held(host)
         alive = await client.clean_entity_storage()
         await client.terminate_orchestration("holder")
-        await client.wait_for_orchestration_completion("holder", timeout=10)
+        await host.ended("holder")
         asker = await client.schedule_new_orchestration("asks")
         cleaned = await client.clean_entity_storage()
-        asked = await client.wait_for_orchestration_completion(asker, timeout=10)
+        asked = await host.ended(asker)
         entity = await host.store.entity(ACCOUNT)
 
     assert (alive.orphaned_locks_released, alive.empty_entities_removed) == (0, 0)
     assert (cleaned.orphaned_locks_released, cleaned.empty_entities_removed) == (1, 0)
-    assert asked is not None
-    assert asked.get_output() == 0
     assert entity is not None
-    assert entity.lock is None
+    assert (asked.get_output(), entity.lock) == (0, None)
