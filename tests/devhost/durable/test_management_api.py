@@ -13,11 +13,12 @@ import httpx
 import pytest
 
 from devhost.durable import events
-from devhost.durable.records import EntityId
+from devhost.durable.records import Entity, EntityId, Step
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scripted_functions import ScriptedEntities, entity_answer
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import START
 
 pytestmark = pytest.mark.behaviour("engine.management-api")
 ORIGIN = "http://localhost:7071/runtime/webhooks/durabletask"
@@ -264,6 +265,10 @@ async def test_entities_are_listed_with_their_state_on_request(engine: RunningEn
     assert "x-ms-continuation-token" in page.headers
     assert [(item["entityId"]["key"], item["state"]) for item in everything] == [("a", None), ("b", None)]
     assert (await engine.client.get("/entities/nobody")).json() == []
+    for number in range(99):
+        await engine.store.commit(Step(entity=Entity(EntityId("counter", f"c{number}"), True, "1", START)))
+    full = await engine.client.get("/entities")
+    assert (len(full.json()), bool(full.headers["x-ms-continuation-token"])) == (100, True)
 
 
 async def test_an_entity_reads_as_compact_json_whatever_its_text() -> None:
