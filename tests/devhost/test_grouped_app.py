@@ -14,20 +14,16 @@ from tests.support.app_folder import make_app
 from tests.support.grouped_app import Balancer, grouped_app
 from tests.support.running_host import GUARD_SECONDS
 
-PIDS = "import os, pathlib\npathlib.Path(f'{os.getpid()}.pid').touch()\n"
 APP = """
+import os, pathlib
 import azure.functions as func
+pathlib.Path(f"{os.getpid()}.pid").touch()
 app = func.FunctionApp()
 
 @app.route(route="name", auth_level="anonymous")
 def name(req: func.HttpRequest) -> str:
     return "it is here"
 """
-
-
-def alive(folder: Path) -> list[int]:
-    """Which processes of those that loaded the app are there."""
-    return [pid for pid in (int(file.stem) for file in folder.glob("*.pid")) if is_alive(pid)]
 
 
 def is_alive(pid: int) -> bool:
@@ -42,19 +38,16 @@ def is_alive(pid: int) -> bool:
 @pytest.mark.behaviour("groups.helper-leaves-nothing")
 def test_all_hosts_are_ended_with_one_that_does_not_start(tmp_path: Path) -> None:
     """A timer's host whose function is not there."""
-    folder = make_app(tmp_path, PIDS + APP)
+    folder = make_app(tmp_path, APP)
 
     with pytest.raises(AssertionError, match="no_such_timer"), grouped_app(folder, timers=("no_such_timer",), log={}):
         raise AssertionError("it started")
 
-    assert len(list(folder.glob("*.pid"))) >= 3
-    assert alive(folder) == []
+    loaded = [int(file.stem) for file in folder.glob("*.pid")]
+    assert (len(loaded) >= 3, [pid for pid in loaded if is_alive(pid)]) == (True, [])
 
 
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], object]
-
-
-def named(name: str) -> Serve:
+def named(name: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], object]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await reader.readuntil(b"\r\n\r\n"):
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n" + name.encode())
@@ -67,39 +60,27 @@ async def origin_of(server: asyncio.Server) -> str:
 
 
 @pytest.mark.behaviour("groups.helper-balances")
-async def test_hosts_get_requests_by_turns() -> None:
-    """Also those of one connection."""
-    servers = [await asyncio.start_server(named(name), "127.0.0.1", 0) for name in "ab"]
-    with Balancer([await origin_of(server) for server in servers]) as balancer:
-        async with httpx.AsyncClient(base_url=balancer.origins["app"]) as client:
-            answers = [(await client.get("/")).text for _ in range(5)]
-    for server in servers:
-        server.close()
+async def test_hosts_get_requests_by_turns_and_streams_pass_piece_by_piece() -> None:
+    """Also requests of one connection. A host says the next word when the client has the one before."""
+    received, words = asyncio.Event(), list[str]()
 
-    assert "".join(answers) == "ababa"
-
-
-@pytest.mark.behaviour("groups.helper-balances")
-async def test_a_stream_passes_piece_by_piece() -> None:
-    """The host says the next word when the client has the one before."""
-    received = asyncio.Event()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
         await received.wait()
         writer.write(b"6\r\nsecond\r\n0\r\n\r\n")
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    words = []
-    with Balancer([await origin_of(server)]) as balancer:
-        async with (
-            httpx.AsyncClient(timeout=GUARD_SECONDS) as client,
-            client.stream("GET", balancer.origins["app"]) as got,
-        ):
-            async for word in got.aiter_text():
-                words.append(word)
-                received.set()
-    server.close()
+    servers = [await asyncio.start_server(serve, "127.0.0.1", 0) for serve in (named("a"), named("b"), speak)]
+    one, other, speaking = (f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}" for server in servers)
+    async with httpx.AsyncClient(timeout=GUARD_SECONDS) as client:
+        with Balancer([one, other]) as balancer:
+            answers = [(await client.get(balancer.origins["app"])).text for _ in range(5)]
+        with Balancer([speaking]) as balancer:
+            async with client.stream("GET", balancer.origins["app"]) as got:
+                async for word in got.aiter_text():
+                    words.append(word)
+                    received.set()
+    for server in servers:
+        server.close()
 
-    assert words == ["first", "second"]
+    assert ("".join(answers), words) == ("ababa", ["first", "second"])

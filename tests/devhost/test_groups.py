@@ -13,10 +13,10 @@ from devhost.errors import SettingsError
 from devhost.groups import Group, find_group
 from devhost.index import FunctionIndex
 from tests.support.app_folder import make_app
+from tests.support.mcp_exchange import HEADERS, PATH
 from tests.support.running_host import APPS, GUARD_SECONDS, START_GUARD_SECONDS, RunningHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("devhost.groups")]
-QUICK = ("--queue-poll", "0.05")
 
 MIXED = """
 import azure.durable_functions as df
@@ -45,41 +45,27 @@ def say(context) -> str:
 """
 
 
-def start(folder: Path, group: str, *, by_variable: bool = False) -> RunningHost:
-    if by_variable:
-        return RunningHost(folder, "--port", "0", *QUICK, environ={"FUNCTIONS_TARGET_GROUP": group})
-    return RunningHost(folder, "--port", "0", *QUICK, "--group", group)
-
-
-def listed(host: RunningHost) -> dict[str, str]:
-    """Return each function of the list that start-up printed, and what it says of it."""
-    host.wait_for("say:")
-    lines = [line.strip().partition(": ") for line in host.printed if line.startswith("\t")]
-    return {name: text.partition(" (")[2].rstrip(")") for name, _, text in lines}
+def start(folder: Path, group: str) -> RunningHost:
+    return RunningHost(folder, "--port", "0", "--queue-poll", "0.05", "--group", group)
 
 
 def test_each_process_runs_its_group_and_names_the_others(tmp_path: Path) -> None:
     """All functions are listed; MCP is served by whichever process is asked. A variable names the group, or --group."""
     folder = make_app(tmp_path, MIXED)
-    others = {
-        "hello": "runs in the group http",
-        "act": "runs in the group durable",
-        "nightly": "runs in the group function:nightly",
-        "say": "",
-    }
-    for group, own, status in (("HTTP", "hello", 200), ("durable", "act", 404), ("function:Nightly", "nightly", 404)):
-        with start(folder, group, by_variable=own == "act") as host:
-            assert listed(host) == others | {own: ""}
-            assert httpx.get(f"{host.origin}/api/hello", timeout=GUARD_SECONDS).status_code == status
-            called = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "say", "arguments": {}}}
-            answer = httpx.post(
-                f"{host.origin}/runtime/webhooks/mcp",
-                json=called,
-                headers={"accept": "application/json, text/event-stream"},
-                timeout=GUARD_SECONDS,
-            )
-            assert "said" in answer.text
-            if own == "nightly":
+    groups = {"hello": "HTTP", "act": "durable", "nightly": "function:Nightly"}
+    called = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "say", "arguments": {}}}
+    for own, group in groups.items():
+        by_variable = RunningHost(folder, environ={"FUNCTIONS_TARGET_GROUP": group}) if own == "act" else None
+        with by_variable or start(folder, group) as host:
+            host.wait_for("say:")
+            lines = [line.strip().partition(": ") for line in host.printed if line.startswith("\t")]
+            others = {name: f"runs in the group {of.lower()}" for name, of in groups.items() if name != own}
+            listed = {name: text.partition(" (")[2].rstrip(")") for name, _, text in lines}
+            answer = httpx.get(f"{host.origin}/api/hello", timeout=GUARD_SECONDS)
+            said = httpx.post(f"{host.origin}{PATH}", json=called, headers=HEADERS, timeout=GUARD_SECONDS)
+            assert listed == {**others, own: "", "say": ""}
+            assert (answer.status_code, "said" in said.text) == (200 if own == "hello" else 404, True)
+            if own == "nightly" and "nightly ran" not in host.printed_so_far():
                 host.wait_for("nightly ran")
 
 

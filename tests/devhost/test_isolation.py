@@ -6,18 +6,16 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import azure.durable_functions as df
-import httpx
 import pytest
 
+from devhost.converters import encode_result
 from devhost.durable.records import EntityId
 from devhost.ports import DurableFunctions, FunctionFailedError
 from tests.devhost.durable.running_engine import running
-from tests.devhost.durable_functions import activity, functions_of
-from tests.support.app_folder import make_app
-from tests.support.running_host import GUARD_SECONDS, RunningHost
+from tests.devhost.indexing import activity, functions_of
+from tests.support.running_host import GUARD_SECONDS
 
 
 class LeavesError(BaseException):
@@ -155,84 +153,41 @@ async def test_an_operation_of_an_entity_that_raises_them_fails_alone(
     assert json.loads(ended.output or "") == message
 
 
-APP = """
-import asyncio
+@pytest.mark.behaviour("devhost.durable-seam")
+@pytest.mark.parametrize(
+    ("payload", "answer"), [("hello", '"hello"'), ('"hello"', '"hello"'), ('{"a":1}', '{"a": 1}'), ("", '""')]
+)
+async def test_an_activity_gets_decoded_json_and_answers_json(payload: str, answer: str) -> None:
+    """Text that is no JSON comes as it is."""
 
-import azure.functions as func
-from azurefunctions.extensions.http.fastapi import Request, Response, StreamingResponse
-from starlette.background import BackgroundTask
+    def same(value: object) -> object:
+        return value
 
-app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
-ERRORS = {"cancelled": asyncio.CancelledError, "exits": SystemExit, "interrupts": KeyboardInterrupt}
-
-
-@app.route(route="classic/{kind}")
-async def classic(req: func.HttpRequest) -> str:
-    raise ERRORS[req.route_params["kind"]]
+    assert await activity(same).call("activity", "SAME", payload) == answer
 
 
-@app.route(route="answer/{kind}")
-async def answer(req: Request) -> Response:
-    raise ERRORS[req.path_params["kind"]]
+@pytest.mark.behaviour("devhost.durable-seam")
+@pytest.mark.behaviour("devhost.classic-returns-as-recorded")
+async def test_a_failure_is_the_types_name_and_text_with_the_traceback() -> None:
+    """An async entity that writes its own protocol may forget to answer; a function may return what none sends."""
+    app = df.DFApp()
 
+    async def fails(value: object) -> None:
+        raise RuntimeError(f"no {value}")
 
-@app.route(route="stream/{kind}")
-async def stream(req: Request) -> StreamingResponse:
-    async def chunks():
-        yield "first"
-        raise ERRORS[req.path_params["kind"]]
+    @app.generic_trigger(arg_name="context", type="entityTrigger", entityName="e")
+    async def forgetful(context): ...
 
-    return StreamingResponse(chunks())
+    with pytest.raises(FunctionFailedError) as failure:
+        await activity(fails).call("activity", "fails", '"x"')
+    with pytest.raises(FunctionFailedError) as forgotten:
+        await functions_of(app).call("entity", "e", "{}")
+    with pytest.raises(FunctionFailedError) as unsent:
+        encode_result("http", None)
 
-
-class Apart(Response):
-    # A stream that is read in a task of its own, as other libraries have them.
-    def __init__(self, chunks):
-        super().__init__()
-        self.body_iterator = chunks
-
-    async def __call__(self, scope, receive, send):
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await asyncio.create_task(self.read(send))
-
-    async def read(self, send):
-        async for chunk in self.body_iterator:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-
-
-@app.route(route="apart/{kind}")
-async def apart(req: Request) -> Response:
-    async def chunks():
-        yield b"first"
-        raise ERRORS[req.path_params["kind"]]
-
-    return Apart(chunks())
-
-
-@app.route(route="behind/{kind}")
-async def behind(req: Request) -> Response:
-    async def work():
-        raise ERRORS[req.path_params["kind"]]
-
-    return Response("whole", background=BackgroundTask(work))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("devhost.isolated-functions")
-def test_http_functions_that_raise_them_are_answered_500_and_streams_end(tmp_path: Path) -> None:
-    """Both styles; a stream that failed is over; what runs behind a response ends alone."""
-    styles = ("classic", "answer", "stream", "apart", "behind", "stream")
-    with RunningHost(make_app(tmp_path, APP)) as host:
-        get = httpx.Client(base_url=f"{host.origin}/api", timeout=GUARD_SECONDS).get
-        for kind in ("cancelled", "exits", "interrupts"):
-            answers = [get(f"/{style}/{kind}") for style in styles]
-            host.wait_for("A response of function 'behind'")
-            assert [(answer.status_code, answer.text) for answer in answers] == [
-                (500, ""),
-                (500, "Internal Server Error"),
-                (200, "first"),
-                (200, "first"),
-                (200, "whole"),
-                (200, "first"),
-            ]
+    assert failure.value.message == "RuntimeError: no x"
+    assert 'raise RuntimeError(f"no {value}")' in failure.value.stack
+    assert forgotten.value.message == "TypeError: the function 'forgetful' must answer a text, but answered NoneType"
+    assert unsent.value.message == (
+        'TypeError: unable to encode outgoing TypedData: unsupported type "http" for Python type "NoneType"'
+    )

@@ -22,45 +22,42 @@ RULES = {
 }
 
 
+LEVELS = {
+    "Azure.Core": logging.WARNING,
+    "Function.http-Joker.User": logging.INFO,
+    "Function.dafx-Joker": logging.INFO,
+    "Function.dafx-Joker.User": logging.WARNING,
+    "Function.DAFX-Special.User": logging.INFO,
+    "Function.dafx-A.User": logging.INFO,
+    "Host.Triggers.DurableTask": logging.CRITICAL + 1,
+}
+SHOWN = {
+    "GET /x?code=k HTTP/1.1": "GET /x?code=*** HTTP/1.1",
+    "'http://a/b?v=1&SIG=a%2Fb#c'": "'http://a/b?v=1&SIG=***#c'",
+    "?api-key=k&subscription_key=l": "?api-key=***&subscription_key=***",
+    "?access_token=k&top=5": "?access_token=***&top=5",
+    "?%63ode=k&s%49g=l&%74op=5": "?%63ode=***&s%49g=***&%74op=5",
+    "exit code=3": "exit code=3",
+    "?codec=opus": "?codec=opus",
+}
+
+
 @pytest.mark.behaviour("devhost.log-levels")
-@pytest.mark.parametrize(
-    ("category", "level"),
-    [
-        ("Azure.Core", logging.WARNING),
-        ("Function.http-Joker.User", logging.INFO),
-        ("Function.dafx-Joker", logging.INFO),
-        ("Function.dafx-Joker.User", logging.WARNING),
-        ("Function.DAFX-Special.User", logging.INFO),
-        ("Function.dafx-A.User", logging.INFO),
-        ("Host.Triggers.DurableTask", logging.CRITICAL + 1),
-    ],
-)
-def test_the_longest_rule_that_fits_decides(category: str, level: int) -> None:
+def test_the_longest_rule_that_fits_decides() -> None:
     """In any case; without one the default does, of the real host where there is none. One letter is as long as `*`."""
-    assert LogLevels.of(RULES).of_category(category) == level
-    assert LogLevels.of({}).of_category(category) == logging.INFO
+    assert {category: LogLevels.of(RULES).of_category(category) for category in LEVELS} == LEVELS
+    assert LogLevels.of({}).of_category("Azure.Core") == logging.INFO
 
 
 @pytest.mark.behaviour("devhost.keys-not-logged")
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("GET /x?code=k HTTP/1.1", "GET /x?code=*** HTTP/1.1"),
-        ("'http://a/b?v=1&SIG=a%2Fb#c'", "'http://a/b?v=1&SIG=***#c'"),
-        ("?api-key=k&subscription_key=l", "?api-key=***&subscription_key=***"),
-        ("?access_token=k&top=5", "?access_token=***&top=5"),
-        ("?%63ode=k&s%49g=l&%74op=5", "?%63ode=***&s%49g=***&%74op=5"),
-        ("exit code=3", "exit code=3"),
-        ("?codec=opus", "?codec=opus"),
-    ],
-)
-def test_what_names_a_key_is_covered_and_the_rest_is_shown(text: str, shown: str) -> None:
-    assert without_keys(text) == shown
+def test_what_names_a_key_is_covered_and_the_rest_is_shown() -> None:
+    assert {text: without_keys(text) for text in SHOWN} == SHOWN
 
 
 APP = """
 import asyncio, atexit, logging, threading
 import azure.functions as func
+from azurefunctions.extensions.http.fastapi import JSONResponse, Request
 
 log = logging.getLogger("shop")
 log.info("the app is imported")
@@ -102,32 +99,48 @@ async def quiet(req: func.HttpRequest) -> str:
 def fails(req: func.HttpRequest) -> str:
     logging.warning("was asked for as %s", req.url)
     raise ValueError(req.url)
+
+@app.route(route="a b/{name}")
+async def asked(req: Request) -> JSONResponse:
+    return JSONResponse({}, 201)
+
+access = logging.getLogger("uvicorn.access")
 """
+QUIET = "access.setLevel(logging.ERROR)\naccess.propagate = False\naccess.handlers.clear()\n"
+FILTERED = "access.addFilter(lambda record: False)\n"
+"""The server of such functions sets up its logging after the app was imported, and leaves filters alone."""
 HOST = {"version": "2.0", "logging": {"logLevel": {"Function.quiet-*.User": "Warning"}}}
 FORWARDED = ["a sync function", "a thread that was told", "an async function", "a task of its own"]
 DROPPED = ["a thread of its own", "a thread of the loop's"]
 
 
-def logged(folder: Path, *options: str) -> tuple[list[str], list[str]]:
-    """Return what the app's logger said while its functions ran, and all that was printed."""
-    with RunningHost(make_app(folder, APP, host=HOST), "--port", "0", *options) as host:
-        for route in ("sync", "async", "quiet", "fails?code=opens-it&q=seen"):
+def logged(folder: Path, last_lines: str, *options: str) -> tuple[list[str], list[str], list[str]]:
+    """Return what the app's logger said while its functions ran, the requests that were printed, and all that was."""
+    with RunningHost(make_app(folder, APP + last_lines, host=HOST), "--port", "0", *options) as host:
+        for route in ("sync", "async", "quiet", "fails?code=opens-it&q=seen", "a%20b/x?code=opens-it&q=a+b"):
             httpx.get(f"{host.origin}/api/{route}", timeout=GUARD_SECONDS)
+        httpx.get(f"{host.origin}/admin/host/status?code=opens-it", timeout=GUARD_SECONDS)
         host.stop()
-    return [line.partition(" shop: ")[2] for line in host.printed if " shop: " in line], host.printed
+    requests = [line.partition(" - ")[2] for line in host.printed if " - " in line and "opens-it" in line]
+    return [line.partition(" shop: ")[2] for line in host.printed if " shop: " in line], requests, host.printed
 
 
 @pytest.mark.slow
 @pytest.mark.behaviour("devhost.forwarded-logs")
 @pytest.mark.behaviour("devhost.log-levels")
+@pytest.mark.behaviour("devhost.access-lines")
 def test_what_azure_would_drop_is_left_out_and_its_logger_named_once(tmp_path: Path) -> None:
-    """A warning of the start among it, and what is logged as the process ends; what is printed is kept at any level."""
-    received, printed = logged(tmp_path)
+    """A warning of the start among it, and what is logged as the process ends; what is printed is kept at any level.
+
+    So is a request of a function on the extension's types, with its query, as the worker's own server prints it.
+    """
+    received, requests, printed = logged(tmp_path, QUIET)
 
     assert received == FORWARDED
+    assert requests == ['"GET /api/a%20b/x?code=opens-it&q=a+b HTTP/1.1" 201 Created']
     assert sum("'shop' logs outside of an invocation." in line for line in printed) == 1
     assert "printed" in printed
-    assert printed[printed.index("Stopped.") + 1 :] in ([], [""])
+    assert printed[printed.index("Stopped.") + 1 :] == []
 
 
 @pytest.mark.slow
@@ -138,11 +151,12 @@ def test_all_of_it_is_shown_where_that_is_asked_for(tmp_path: Path) -> None:
 
     A key in an address is in no line of the host's own; the app's line and a traceback have it, as they have on Azure.
     """
-    received, printed = logged(tmp_path, "--verbose")
+    received, requests, printed = logged(tmp_path, FILTERED, "--verbose")
     ends = "a session was not closed"
     outside = [f"{line} {MARK}" for line in ("the app is imported", "the app is doubtful", *DROPPED)]
     carried = [line.partition(" [invocation ") for line in received if MARK not in line and ends not in line]
 
+    assert [line for line in requests if "a%20b" in line] == []
     assert [line for line in received if MARK in line and ends not in line] == outside
     assert ends in " ".join(printed[printed.index("Stopped.") + 1 :])
     assert [line for line, _, _ in carried] == [*FORWARDED, "quiet"]
@@ -165,34 +179,3 @@ def test_a_start_that_fails_shows_what_was_printed_and_its_cause(tmp_path: Path)
     assert "the app is doubtful" not in ended.stderr
     assert "'shop' logs outside of an invocation." in ended.stderr
     assert "ValueError: no stock" in ended.stderr
-
-
-STREAMING = """
-import logging
-import azure.functions as func
-from azurefunctions.extensions.http.fastapi import JSONResponse, Request
-
-app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
-access = logging.getLogger("uvicorn.access")
-
-
-@app.route(route="a b/{name}", methods=["POST"])
-async def asked(req: Request) -> JSONResponse:
-    return JSONResponse({}, 201)
-"""
-QUIET = "access.setLevel(logging.ERROR)\naccess.propagate = False\naccess.handlers.clear()\n"
-FILTERED = "access.addFilter(lambda record: False)\n"
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("devhost.access-lines")
-@pytest.mark.parametrize(("last_lines", "is_printed"), [(QUIET, True), (FILTERED, False)])
-def test_a_request_is_printed_as_the_workers_own_server_does(tmp_path: Path, last_lines: str, is_printed: bool) -> None:
-    """With its query. That server sets up its logging after the app was imported, and leaves filters alone."""
-    with RunningHost(make_app(tmp_path, STREAMING + last_lines)) as host:
-        httpx.post(f"{host.origin}/api/a%20b/x?code=opens-it&q=a+b", timeout=GUARD_SECONDS)
-        httpx.get(f"{host.origin}/admin/host/status?code=opens-it", timeout=GUARD_SECONDS)
-        host.stop()
-    lines = [line.partition(" - ")[2] for line in host.printed if "opens-it" in line]
-
-    assert lines == ['"POST /api/a%20b/x?code=opens-it&q=a+b HTTP/1.1" 201 Created'] * is_printed

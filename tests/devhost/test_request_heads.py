@@ -46,6 +46,18 @@ class Served:
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", port_of(self._sockets[0]))
 
+    async def answer(self, sent: bytes, *, is_all: bool = False) -> bytes:
+        """Return all that is answered to these bytes; a client that has sent all says so."""
+        reader, writer = await self.connect()
+        writer.write(sent)
+        if is_all:
+            writer.write_eof()
+        answer = b""
+        with suppress(ConnectionResetError):
+            answer = await asyncio.wait_for(reader.read(), 4 * GUARD_SECONDS)
+        writer.close()
+        return answer
+
     async def first_line(self, sent: bytes) -> str:
         """Return the status line of the answer to these bytes."""
         reader, writer = await self.connect()
@@ -58,74 +70,53 @@ class Served:
 HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 
 
+RECORDED: list[tuple[bytes, str]] = [
+    (b"GET /" + b"x" * 8150 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK"),
+    (HEAD + b"X-Long: " + b"x" * 20_000 + b"\r\n\r\n", "200 OK"),
+    (HEAD + b"X-Long: " + b"x" * 40_000 + b"\r\n\r\n", "431 Request Header Fields Too Large"),
+    (b"GET / HTTP/1.1\r\n\r\n", "400 Bad Request"),
+    (b"GET / HTTP/1.1\r\nHost: evil.test\r\nHost: localhost\r\n\r\n", "403 Forbidden"),  # apps read the first
+    (b"GARBAGE\r\n\r\n", "400 Bad Request"),
+    (b"get / HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK"),
+    (b"Post /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi", "200 OK"),
+    (HEAD + b"Content-Length: abc\r\n\r\n", "400 Bad Request"),
+]
+WITHOUT_END: list[tuple[bytes, str]] = [
+    (b"GET /" + b"x" * 8_300 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", "414"),
+    (b"GET /" + b"x" * 2_000_000, "414"),
+    (HEAD + b"Origin: http://" + b"x" * 2_000_000, "431"),
+    (HEAD + b"X" * 2_000_000, "431"),
+    (HEAD + b"X-Many: x\r\n" * 200_000, "431"),
+    (HEAD + b"X-Many: x\r\n" * 3_000 + b"\r\n", "431"),
+    (b"\r\n" * 500_000, "431"),
+]
+
+
 @pytest.mark.behaviour("devhost.request-heads")
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        (b"GET /" + b"x" * 8150 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK"),
-        (HEAD + b"X-Long: " + b"x" * 20_000 + b"\r\n\r\n", "200 OK"),
-        (HEAD + b"X-Long: " + b"x" * 40_000 + b"\r\n\r\n", "431 Request Header Fields Too Large"),
-        (b"GET / HTTP/1.1\r\n\r\n", "400 Bad Request"),
-        (b"GET / HTTP/1.1\r\nHost: evil.test\r\nHost: localhost\r\n\r\n", "403 Forbidden"),  # apps read the first
-        (b"GARBAGE\r\n\r\n", "400 Bad Request"),
-        (b"get / HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK"),
-        (b"Post /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi", "200 OK"),
-        (HEAD + b"Content-Length: abc\r\n\r\n", "400 Bad Request"),
-    ],
-)
-async def test_a_head_is_taken_or_refused_as_recorded(sent: bytes, status: str) -> None:
-    """What the real host takes is taken; a request that names no host, and what is no HTTP, is 400."""
+@pytest.mark.behaviour("devhost.head-limits")
+async def test_a_head_is_taken_or_refused_as_recorded() -> None:
+    """What the real host takes is taken; one without end is read no further than it may go."""
     async with Served() as served:
-        line = await served.first_line(sent)
+        lines = [(await served.first_line(sent)).removeprefix("HTTP/1.1 ") for sent, _ in RECORDED]
+        refused = [(await served.first_line(sent)).split()[1] for sent, _ in WITHOUT_END]
 
-    assert line == f"HTTP/1.1 {status}"
+    assert lines == [line for _, line in RECORDED]
+    assert refused == [status for _, status in WITHOUT_END]
+
+
+CHUNKED = HEAD.replace(b"GET /", b"POST /headers") + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
 
 
 @pytest.mark.behaviour("devhost.head-limits")
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        (b"GET /" + b"x" * 8_300 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", "414"),
-        (b"GET /" + b"x" * 2_000_000, "414"),
-        (HEAD + b"Origin: http://" + b"x" * 2_000_000, "431"),
-        (HEAD + b"X" * 2_000_000, "431"),
-        (HEAD + b"X-Many: x\r\n" * 200_000, "431"),
-        (HEAD + b"X-Many: x\r\n" * 3_000 + b"\r\n", "431"),
-        (b"\r\n" * 500_000, "431"),
-    ],
-    ids=["long line", "line", "value", "name", "headers", "headers to their end", "no head"],
-)
-async def test_of_a_head_without_end_the_host_reads_no_more_than_it_may_have(sent: bytes, status: str) -> None:
-    async with Served() as served:
-        line = await served.first_line(sent)
-
-    assert line.split()[1] == status
-
-
-@pytest.mark.behaviour("devhost.head-limits")
-@pytest.mark.parametrize(
-    "sent", [b"0\r\nX: " + b"x" * 200_000, b"0\r\n" + b"X: x\r\n" * 100_000, b"1;" + b"x" * 200_000]
-)
-async def test_trailers_and_extensions_without_end_end_the_connection(sent: bytes) -> None:
+async def test_trailers_and_extensions_are_no_headers_and_without_end_they_end_the_connection() -> None:
     """Nobody reads them, but the parser would hold them."""
+    endless = [b"0\r\nX: " + b"x" * 200_000, b"0\r\n" + b"X: x\r\n" * 100_000, b"1;" + b"x" * 200_000]
     async with Served() as served:
-        reader, writer = await served.connect()
-        writer.write(HEAD.replace(b"GET /", b"POST /slow") + b"Transfer-Encoding: chunked\r\n\r\n" + sent)
-        with suppress(ConnectionResetError):
-            assert await asyncio.wait_for(reader.read(), GUARD_SECONDS) == b""
-        writer.close()
-
-
-@pytest.mark.behaviour("devhost.head-limits")
-async def test_a_trailer_is_no_header() -> None:
-    async with Served() as served:
-        reader, writer = await served.connect()
-        head = HEAD.replace(b"GET /", b"POST /headers") + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
-        writer.write(head + b"0\r\nX-Late: 1\r\n\r\n")
-        answer = await asyncio.wait_for(reader.read(), GUARD_SECONDS)
-        writer.close()
+        answer = await served.answer(CHUNKED + b"0\r\nX-Late: 1\r\n\r\n")
+        answers = [await served.answer(CHUNKED + sent) for sent in endless]
 
     assert answer.endswith(b"\r\n\r\nhost,transfer-encoding,connection")
+    assert answers == [b""] * 3
 
 
 @pytest.mark.slow
@@ -159,31 +150,13 @@ async def test_two_thousand_idle_connections_do_not_hold_up_a_request() -> None:
     assert (line, waiting) == ("HTTP/1.1 200 OK", 2000)
 
 
-BODY = b"POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+BODY = b"POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nbegun"
 FAILED = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 @pytest.mark.behaviour("devhost.failed-bodies")
-async def test_a_body_that_ends_before_its_length_is_an_empty_500() -> None:
+@pytest.mark.parametrize("is_all", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["ends", "stalls"])
+async def test_a_body_that_ends_before_its_length_or_stalls_is_an_empty_500(is_all: bool) -> None:
+    """It stalls below 240 bytes a second."""
     async with Served() as served:
-        reader, writer = await served.connect()
-        writer.write(BODY + b"begun")
-        writer.write_eof()
-
-        answer = await asyncio.wait_for(reader.read(), GUARD_SECONDS)
-        writer.close()
-
-    assert answer == FAILED
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("devhost.failed-bodies")
-async def test_a_body_of_less_than_240_bytes_a_second_is_an_empty_500() -> None:
-    async with Served() as served:
-        reader, writer = await served.connect()
-        writer.write(BODY + b"begun")
-
-        answer = await asyncio.wait_for(reader.read(), 4 * GUARD_SECONDS)
-        writer.close()
-
-    assert answer == FAILED
+        assert await served.answer(BODY, is_all=is_all) == FAILED

@@ -1,11 +1,13 @@
-"""The host in a thread of a process that has other things to do."""
+"""The host in a thread of a process that has other things to do, and the clock that a file sets ahead for it."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
@@ -14,8 +16,12 @@ import httpx
 import pytest
 
 from devhost.errors import AppLoadError
+from devhost.moved_clock import MovedClock
 from devhost.threaded import ThreadedHost
 from tests.support.app_folder import make_app
+
+GUARD_SECONDS = 5.0
+HOUR = 3600.0
 
 
 @pytest.fixture(autouse=True)
@@ -64,3 +70,34 @@ def test_an_app_that_cannot_be_imported_is_refused_with_its_reason(tmp_path: Pat
     with pytest.raises(AppLoadError, match="ValueError: The ledger is not there"):
         host.start(broken, os.environ)
     host.stop()
+
+
+def move(file: Path, ahead: float) -> None:
+    """Set the time ahead by so many seconds in all, as another process does."""
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(f"{ahead}\n")
+
+
+def test_it_shows_the_time_of_the_machine_and_what_the_last_whole_line_adds(tmp_path: Path) -> None:
+    file = tmp_path / "clock.jsonl"
+    clock = MovedClock(file)
+    seen = [clock.now() - datetime.now(UTC)]
+    move(file, HOUR)
+    move(file, 2 * HOUR)
+    file.write_text(f"{file.read_text(encoding='utf-8')}9", encoding="utf-8")
+    seen.append(clock.now() - datetime.now(UTC))
+
+    assert [round(ahead / timedelta(hours=1), 3) for ahead in seen] == [0, 2]
+
+
+async def test_a_call_comes_once_the_time_was_moved_to_it(tmp_path: Path) -> None:
+    """One that is due later, or that nobody waits for, does not."""
+    file = tmp_path / "clock.jsonl"
+    clock, called, over = MovedClock(file), list[str](), asyncio.Event()
+    clock.call_later(HOUR, over.set)
+    clock.call_later(3 * HOUR, lambda: called.append("late"))
+    clock.call_later(HOUR / 2, lambda: called.append("cancelled")).cancel()
+    move(file, 2 * HOUR)
+    await asyncio.wait_for(over.wait(), GUARD_SECONDS)
+
+    assert called == []

@@ -1,10 +1,12 @@
-"""The recorded exchanges: one line of JSON each, named by its label, as the drivers write them."""
+"""What was recorded, one line of JSON each: exchanges by their labels, as the drivers wrote them, and the payloads that
+an app saw and answered, as it wrote them into the file named by PROBE_LOG."""
 
 from __future__ import annotations
 
 import http.client
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,7 @@ HEADERS = (
 )
 RUN = "=== run: "
 """The line that parts the runs of a driver, before their names."""
+_PLACE = frozenset({"t", "thread", "pid"})
 
 
 @dataclass(frozen=True)
@@ -109,3 +112,49 @@ def _by_label(exchanges: Iterable[Exchange]) -> dict[tuple[str, str], list[Excha
     for exchange in exchanges:
         found.setdefault((exchange.run, exchange.label), []).append(exchange)
     return found
+
+
+@dataclass(frozen=True)
+class Payload:
+    """One payload, ready to be compared; `label` is its kind and whom it was for."""
+
+    label: str
+    content: str
+
+
+def read_payloads(path: Path) -> list[Payload]:
+    """Return the payloads of the main run: the file's lines up to the first special run."""
+    return list(_payloads(path.read_text(encoding="utf-8").splitlines()))
+
+
+def _payloads(lines: list[str]) -> Iterator[Payload]:
+    for line in lines:
+        content = {key: value for key, value in json.loads(line).items() if key not in _PLACE}
+        kind = content.pop("kind")
+        if kind.startswith(RUN):
+            if kind != f"{RUN}main":
+                return
+            continue
+        text = comparable(json.dumps(content))
+        yield Payload(f"{kind} {_target(content)}".strip(), text)
+
+
+def _target(content: dict[str, object]) -> str:
+    """Return whom the payload is for: an instance or an entity, nothing when it does not say."""
+    try:
+        body = json.loads(str(content.get("body", content.get("raw"))))
+    except ValueError:
+        return ""
+    if not isinstance(body, dict):
+        return ""
+    if isinstance(body.get("self"), dict):
+        return f"@{body['self']['name']}@{body['self']['key']}"
+    return masked(str(body.get("instanceId", "")))
+
+
+def unmatched(recorded: list[Payload], seen: list[Payload]) -> list[Payload]:
+    """Return the recorded payloads that were not seen, each as often as it is missing.
+
+    Their order is no evidence: instances run side by side.
+    """
+    return list((Counter(recorded) - Counter(seen)).elements())

@@ -6,8 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.running_host import ROOT, RunningHost, host_environment
@@ -21,9 +22,13 @@ LATEST = "durable-3.19"
 """The folder of what Durable Task 3.19 did, as which the local host behaves; beside it lies what 3.14 did."""
 
 
+PARTS = ("http", "retries", "missing", "completion", "events", "webhooks", "entities", "timers", "mcp")
+"""What the driver of the second probe does, in its order."""
+
+
 @dataclass(frozen=True)
 class Recording:
-    """One run of one app: the files that hold what the real host did, and what the driver is given besides.
+    """One run of one app: the files that hold what the real host did, and the parts in which the driver may do it.
 
     `hosts` are the folders of the hosts that it was recorded of, by the names that the list of differences has for
     them: its own name for the one as which the local host behaves.
@@ -35,28 +40,19 @@ class Recording:
     exchanges: str | None
     payloads: str
     hosts: Mapping[str, str]
-    run: str = "main"
-    parts: tuple[str, ...] = ()
-    environ: Mapping[str, str] = field(default_factory=dict)
+    parts: Sequence[Sequence[str]] = ((),)
+
+
+def _probe(name: str, *parts: Sequence[str]) -> Recording:
+    """Return the recording of a probe, of both hosts."""
+    payloads = "payloads.jsonl" if name == "probe" else f"{name}_payloads.jsonl"
+    hosts = {name: LATEST, f"{name} 3.14": ""}
+    return Recording(name, f"{name}_app", f"drive_{name}.py", f"{name}.jsonl", payloads, hosts, parts or ((),))
 
 
 ALL = (
-    Recording(
-        "probe",
-        "probe_app",
-        "drive_probe.py",
-        "probe.jsonl",
-        "payloads.jsonl",
-        {"probe": LATEST, "probe 3.14": ""},
-    ),
-    Recording(
-        "probe2",
-        "probe2_app",
-        "drive_probe2.py",
-        "probe2.jsonl",
-        "probe2_payloads.jsonl",
-        {"probe2": LATEST, "probe2 3.14": ""},
-    ),
+    _probe("probe"),
+    _probe("probe2", *([part] for part in PARTS)),
     Recording(
         "streaming", "streaming_app", "drive_streaming.py", None, "streaming_payloads.jsonl", {"streaming 3.14": ""}
     ),
@@ -72,21 +68,33 @@ class Seen:
 
 
 def drive(recording: Recording, folder: Path) -> Seen:
-    """Run the recording's app, unmodified, in a copy inside the folder, and its driver against it."""
-    app = folder / recording.app
+    """Run the recording's app, unmodified, in copies inside the folder, and its driver against them.
+
+    Drivers wait as long as Microsoft's host took. So their parts are driven at once, each against a host of its own.
+    """
+    with ThreadPoolExecutor() as threads:
+        runs = list(threads.map(lambda part: _driven(recording, folder / "_".join(part), part), recording.parts))
+    seen = Seen(folder / "exchanges.jsonl", folder / "payloads.jsonl")
+    for name in (seen.exchanges.name, seen.payloads.name):
+        written = [path for run in runs if (path := run / name).exists()]  # a part without functions has no payloads
+        (folder / name).write_text("".join(path.read_text(encoding="utf-8") for path in written), encoding="utf-8")
+    return seen
+
+
+def _driven(recording: Recording, folder: Path, part: Sequence[str]) -> Path:
+    app, seen = folder / recording.app, Seen(folder / "exchanges.jsonl", folder / "payloads.jsonl")
     shutil.copytree(RECORDINGS / recording.app, app)
     _make_writable(app)
-    seen = Seen(folder / f"{recording.name}.jsonl", folder / f"{recording.name}_payloads.jsonl")
-    with RunningHost(app, environ={"PROBE_LOG": str(seen.payloads), **recording.environ}) as host:
-        given = (host.origin, str(seen.exchanges), *recording.parts)
+    with RunningHost(app, environ={"PROBE_LOG": str(seen.payloads)}) as host:
+        given = (str(RECORDINGS / recording.driver), host.origin, str(seen.exchanges), *part)
         subprocess.run(
-            [sys.executable, *DRIVEN, str(RECORDINGS / recording.driver), *given],
+            [sys.executable, *DRIVEN, *given],
             env=host_environment(),
             stdout=subprocess.DEVNULL,
             check=True,
             timeout=_DRIVER_GUARD_SECONDS,
         )
-    return seen
+    return folder
 
 
 def _make_writable(folder: Path) -> None:

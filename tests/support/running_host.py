@@ -83,7 +83,7 @@ class RunningHost:
             in_terminal=in_terminal,
         )
         self.printed: list[str] = []
-        self._lines: queue.Queue[str] = queue.Queue()
+        self._lines: queue.Queue[str | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         try:
@@ -98,7 +98,7 @@ class RunningHost:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line.rstrip())
-        self._lines.put("")
+        self._lines.put(None)
 
     def wait_for(self, text: str, guard_seconds: float = GUARD_SECONDS) -> str:
         """Return the next printed line that holds the text; fail when the guard ends first."""
@@ -107,16 +107,16 @@ class RunningHost:
                 line = self._lines.get(timeout=guard_seconds)
             except queue.Empty:
                 raise AssertionError(f"{text!r} was not printed after: {self.printed}") from None
+            if line is None:
+                raise AssertionError(f"the host ended ({self.process.wait(guard_seconds)}): {self.printed}")
             self.printed.append(line)
             if text in line:
                 return line
-            if self.process.poll() is not None and self._lines.empty():
-                raise AssertionError(f"the host ended ({self.process.returncode}): {self.printed}")
 
     def printed_so_far(self) -> str:
         """Return all that was printed until now, without waiting for more."""
         while not self._lines.empty():
-            self.printed.append(self._lines.get_nowait())
+            self.printed += [line for line in (self._lines.get_nowait(),) if line is not None]
         return "\n".join(self.printed)
 
     def ctrl_c(self) -> None:

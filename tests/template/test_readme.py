@@ -248,7 +248,7 @@ def test_a_command_whose_output_nobody_reads_ends_without_a_traceback(name: str,
     with open(written, "wb") as closed:
         finished = subprocess.run(
             [sys.executable, *arguments],
-            cwd=APPS / "streaming",
+            cwd=APPS / "sent",
             stdout=closed,
             stderr=subprocess.PIPE,
             env=environ,

@@ -1,4 +1,4 @@
-"""A process for `test_full_disk`: the disk is full for it whenever it says so (`RLIMIT_FSIZE`).
+"""A process for `test_killed_process`: the disk is full for it whenever it says so (`RLIMIT_FSIZE`).
 
 `full_disk_program.py FOLDER COUNT` commits COUNT steps, each on a disk that takes some pages of it and no more, and
 makes room only after the store has said that it waits; it closes the store while the last step waits. Prints a line for

@@ -7,7 +7,6 @@ that is part of another one nothing fails, because the SDK completes such a comp
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -15,6 +14,8 @@ from typing import Any
 
 import azure.durable_functions as df
 from hypothesis import strategies as st
+
+from tests.devhost.durable.scenarios import Scenario
 
 Step = list[Any]
 Steps = Generator[Any, Any, Any]
@@ -68,7 +69,7 @@ def build_app() -> df.DFApp:
             raise ValueError(f"attempt {attempts[name]}")
         return "ok"
 
-    @app.entity_trigger(context_name="context", entity_name="sum")
+    @app.entity_trigger(context_name="context", entity_name="counter")
     def add(context: df.DurableEntityContext) -> None:
         context.set_state(context.get_state(lambda: 0) + context.get_input())
         context.set_result(None)
@@ -85,7 +86,7 @@ def build_app() -> df.DFApp:
 
 def _play(c: df.DurableOrchestrationContext, step: Step, path: str) -> Steps:
     if step[0] == "signal":
-        c.signal_entity(df.EntityId("sum", step[1]), "add", step[2])
+        c.signal_entity(df.EntityId("counter", step[1]), "add", step[2])
         return "signalled"
     try:
         result = yield _task(c, step, path)
@@ -109,8 +110,8 @@ _TASKS: Mapping[str, Callable[..., Any]] = {
         "flaky", df.RetryOptions(10, most), [path, needed]
     ),
     "timer": lambda c, path, ms: c.create_timer(c.current_utc_datetime + timedelta(milliseconds=ms)),
-    "call": lambda c, path, key, number: c.call_entity(df.EntityId("sum", key), "add", number),
-    "event": lambda c, path: c.wait_for_external_event(path),
+    "call": lambda c, path, key, number: c.call_entity(df.EntityId("counter", key), "add", number),
+    "event": lambda c, path: c.wait_for_external_event("go"),
     "child": lambda c, path, program: c.call_sub_orchestrator("play", program),
 }
 
@@ -119,6 +120,12 @@ def _seen(step: Step, result: Any) -> Any:
     if step[0] == "all":
         return [_seen(child, value) for child, value in zip(step[1], result, strict=True)]
     return "one of them" if step[0] == "any" else result
+
+
+def scenario_of(program: Sequence[Step]) -> Scenario:
+    """Return the program as a scenario; it waits for events on its first level alone."""
+    events = ["raised"] * sum(step[0] == "event" for step in program)
+    return Scenario("play", expected(program), events, program, counted=expected_sums(program))
 
 
 def expected(program: Sequence[Step]) -> list[Any]:
@@ -152,18 +159,13 @@ def _fails(step: Step) -> bool:
     return step == ["fail"] or step[:2] == ["retry", 0]
 
 
-def expected_sums(program: Sequence[Step]) -> dict[str, int]:
+def expected_sums(program: Sequence[Step]) -> dict[str, str]:
     """Return what each entity must have counted: every operation of the program once."""
     sums: Counter[str] = Counter()
     for step in _all_steps(program):
         if step[0] in ("call", "signal"):
             sums[step[1]] += step[2]
-    return dict(sums)
-
-
-def event_names(program: Sequence[Step], instance_id: str) -> list[str]:
-    """Return the events that the program waits for, which are steps of its first level alone."""
-    return [f"{instance_id}-{number}" for number, step in enumerate(program) if step[0] == "event"]
+    return {key: str(total) for key, total in sums.items()}
 
 
 def _all_steps(program: Sequence[Step]) -> Iterator[Step]:
@@ -171,8 +173,3 @@ def _all_steps(program: Sequence[Step]) -> Iterator[Step]:
         yield step
         if step[0] in ("all", "any", "child"):
             yield from _all_steps(step[1])
-
-
-def as_input(program: Sequence[Step]) -> str:
-    """Return the program as the SDK's client sends it: a JSON string of JSON text."""
-    return json.dumps(json.dumps(program))

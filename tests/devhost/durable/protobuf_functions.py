@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from durabletask.client import AsyncTaskHubGrpcClient
+from durabletask.client import AsyncTaskHubGrpcClient, OrchestrationState, OrchestrationStatus
 from durabletask.entities import EntityContext, EntityInstanceId
 from durabletask.internal import orchestrator_service_pb2 as pb
 from durabletask.task import OrchestrationContext, when_all
@@ -33,8 +33,6 @@ COUNTER = EntityInstanceId("entity_counter", "k")
 
 
 def entity_counter(context: EntityContext, given: Any) -> Any:
-    if context.operation == "fail":
-        raise ValueError("the counter is broken")
     total = context.get_state(int, 0) + (given or 0)
     context.set_state(total)
     if context.operation == "tell":
@@ -117,6 +115,30 @@ class Served:
         self.store = store
         self.client = client
         self.address = address
+
+    async def ended(self, instance_id: str) -> OrchestrationState:
+        """Return the instance once it has ended."""
+        state = await self.client.wait_for_orchestration_completion(instance_id, timeout=20)
+        assert state is not None
+        return state
+
+    async def run(self, name: str, given: Any = None, **options: Any) -> OrchestrationState:
+        """Start an orchestration, and return it once it has ended."""
+        return await self.ended(await self.client.schedule_new_orchestration(name, input=given, **options))
+
+    async def until_status(self, instance_id: str, status: OrchestrationStatus) -> None:
+        async def is_there() -> bool:
+            found = await self.client.get_orchestration_state(instance_id)
+            return found is not None and found.runtime_status is status
+
+        await self.store.until(is_there)
+
+    async def until_state(self, entity: EntityInstanceId, text: str) -> None:
+        async def is_there() -> bool:
+            found = await self.client.get_entity(entity)
+            return found is not None and found.get_state() == text
+
+        await self.store.until(is_there)
 
 
 @asynccontextmanager

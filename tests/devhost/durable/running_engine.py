@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 
 from devhost.durable.clock import Clock
 from devhost.durable.engine import DurableTask
-from devhost.durable.records import EntityId
+from devhost.durable.events import Event
+from devhost.durable.records import EntityId, Status
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
 from devhost.durable.unkind import KIND, Unkind
@@ -36,6 +39,23 @@ class RunningEngine:
             return entity is not None and entity.state == text
 
         await self.store.until(is_there)
+
+    async def until_event(self, instance_id: str, kind: type[Event] = Event, count: int = 1) -> Status:
+        """Return the instance's status once its history has so many events of a kind."""
+
+        async def is_there() -> bool:
+            stored = await self.store.orchestration(instance_id)
+            return stored is not None and sum(isinstance(event, kind) for event in stored.history) >= count
+
+        await self.store.until(is_there)
+        stored = await self.store.orchestration(instance_id)
+        assert stored is not None
+        return stored.instance.status
+
+    async def ended(self, instance_id: str) -> tuple[str, Any]:
+        """Return the status and the output that the instance ends with."""
+        instance = await self.store.until_ended(instance_id)
+        return instance.status.value, json.loads(instance.output or "null")
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from datetime import timedelta
 from typing import Any
 
@@ -17,22 +17,10 @@ import azure.durable_functions as df
 Steps = Generator[Any, Any, Any]
 
 
-class Attempts:
-    """Attempts by name, counted from zero in this process."""
-
-    def __init__(self) -> None:
-        self._counted: Counter[str] = Counter()
-
-    def count(self, name: str) -> int:
-        """Return which attempt this is."""
-        self._counted[name] += 1
-        return self._counted[name]
-
-
-def build_app(count_attempt: Callable[[str], int] | None = None) -> df.DFApp:
-    """Return a fresh app; `count_attempt` says which attempt of a name this is, from zero on when none is given."""
+def build_app() -> df.DFApp:
+    """Return a fresh app, which counts attempts by their names."""
     app = df.DFApp()
-    count = count_attempt or Attempts().count
+    attempts = Counter[str]()
 
     @app.activity_trigger(input_name="x")
     def echo(x: Any) -> Any:
@@ -45,9 +33,9 @@ def build_app(count_attempt: Callable[[str], int] | None = None) -> df.DFApp:
     @app.activity_trigger(input_name="x")
     def flaky(x: list[Any]) -> str:
         name, succeeds_at = x
-        attempt = count(name)
-        if attempt < succeeds_at:
-            raise ValueError(f"attempt {attempt}")
+        attempts[name] += 1
+        if attempts[name] < succeeds_at:
+            raise ValueError(f"attempt {attempts[name]}")
         return "ok"
 
     @app.activity_trigger(input_name="x")

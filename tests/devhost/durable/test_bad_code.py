@@ -71,19 +71,6 @@ class TurnsBad:
         return await self.act()
 
 
-async def _until(engine: RunningEngine, kind: type[events.Event]) -> Status:
-    """Return the instance's status once its history has such an event."""
-
-    async def is_there() -> bool:
-        stored = await engine.store.orchestration("i")
-        return stored is not None and any(isinstance(event, kind) for event in stored.history)
-
-    await engine.store.until(is_there)
-    stored = await engine.store.orchestration("i")
-    assert stored is not None
-    return stored.instance.status
-
-
 @pytest.mark.behaviour("engine.terminated")
 @pytest.mark.parametrize("act", [hangs, times_out, FAILING["answers rubbish"]])
 async def test_terminating_ends_an_instance_whatever_its_code_would_do(act: Act) -> None:
@@ -91,29 +78,45 @@ async def test_terminating_ends_an_instance_whatever_its_code_would_do(act: Act)
     functions = TurnsBad()
     async with running(functions) as engine:
         await engine.hub.start("code", "i", None)
-        await _until(engine, events.EventSent)
+        await engine.until_event("i", events.EventSent)
         functions.act = act
         await engine.hub.terminate("i", "enough")
-        ended = await engine.store.until_ended("i")
-    assert (ended.status, ended.output, functions.calls) == (Status.TERMINATED, '"enough"', 1)
+        assert await engine.ended("i") == ("Terminated", "enough")
+    assert functions.calls == 1
+
+
+@pytest.mark.behaviour("engine.terminated")
+async def test_a_termination_does_not_wait_until_a_failing_orchestrator_is_tried_again() -> None:
+    """It ends at once, although the next try is seconds away."""
+    clock, functions = ManualClock(), TurnsBad()
+    functions.act = times_out
+    async with running(functions, clock=clock) as engine:
+        await engine.hub.start("code", "i", None)
+        assert await clock.next_alarm() == 3.0
+        await engine.hub.terminate("i", "enough")
+        assert await engine.ended("i") == ("Terminated", "enough")
+
+
+async def suspended(engine: RunningEngine, functions: TurnsBad, act: Act) -> None:
+    """Have an instance be suspended, with an event to take, and its code turn bad meanwhile."""
+    await engine.hub.start("code", "i", None)
+    await engine.until_event("i", events.EventSent)
+    functions.act = act
+    await engine.hub.suspend("i", "pause")
+    assert await engine.until_event("i", events.ExecutionSuspended) is Status.SUSPENDED
+    await engine.hub.raise_event("i", "go", "1")
+    assert await engine.until_event("i", events.EventRaised) is Status.SUSPENDED
 
 
 @pytest.mark.behaviour("engine.suspended")
 @pytest.mark.parametrize("act", FAILING.values(), ids=FAILING)
 async def test_a_suspended_instance_fails_when_it_is_resumed_and_not_before(act: Act) -> None:
-    """Its code turns bad meanwhile, with an event to take; whatever way it fails in, resuming ends it."""
+    """Whatever way its code fails in, resuming ends it."""
     functions = TurnsBad()
     async with running(functions) as engine:
-        await engine.hub.start("code", "i", None)
-        await _until(engine, events.EventSent)
-        functions.act = act
-        await engine.hub.suspend("i", "pause")
-        assert await _until(engine, events.ExecutionSuspended) is Status.SUSPENDED
-        await engine.hub.raise_event("i", "go", "1")
-        assert await _until(engine, events.EventRaised) is Status.SUSPENDED
+        await suspended(engine, functions, act)
         await engine.hub.resume("i", None)
-        ended = await engine.store.until_ended("i")
-    assert ended.status is Status.FAILED
+        assert (await engine.store.until_ended("i")).status is Status.FAILED
 
 
 @pytest.mark.behaviour("engine.suspended")
@@ -121,14 +124,8 @@ async def test_a_suspended_instance_that_times_out_is_not_tried_again_until_it_i
     """What arrives is received all the same; resumed, and good again, it goes on from there."""
     clock, functions = ManualClock(), TurnsBad()
     async with running(functions, clock=clock) as engine:
-        await engine.hub.start("code", "i", None)
-        await _until(engine, events.EventSent)
-        functions.act = times_out
-        await engine.hub.suspend("i", "pause")
-        assert await _until(engine, events.ExecutionSuspended) is Status.SUSPENDED
-        await engine.hub.raise_event("i", "go", "1")
-        assert await _until(engine, events.EventRaised) is Status.SUSPENDED
+        await suspended(engine, functions, times_out)
         assert (clock.alarms, functions.calls) == ([], 3)
         functions.act = waits
         await engine.hub.resume("i", None)
-        assert await _until(engine, events.ExecutionResumed) is Status.RUNNING
+        assert await engine.until_event("i", events.ExecutionResumed) is Status.RUNNING

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +18,10 @@ pytestmark = pytest.mark.behaviour("engine.call-http")
 
 
 class _Echo(BaseHTTPRequestHandler):
-    """Answers what it was asked: `/202` and `/404` with those statuses, `/moved` elsewhere, `/cut` without an end."""
+    """Answers what it was asked: `/202` and `/404` with those statuses, `/moved` elsewhere, `/cut` without an end.
+
+    At `/reset` the connection breaks in the middle of the answer.
+    """
 
     protocol_version = "HTTP/1.1"
 
@@ -28,8 +33,10 @@ class _Echo(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(text.encode())))
         self.end_headers()
-        if self.path == "/cut":
+        if self.path in ("/cut", "/reset"):
             self.close_connection = True
+            if self.path == "/reset":
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return
         self.wfile.write(text.encode())
 
@@ -90,6 +97,7 @@ MULTIPART = {"Content-Type": "multipart/form-data"}
         ({"method": "GET", "uri": "http://h/", "tokenSource": {"resource": "r"}}, "has no managed identity"),
         ({"method": "GET", "uri": "http://127.0.0.1:1/"}, r"\(127.0.0.1:1\)"),
         ({"method": "GET", "uri": "{origin}/cut"}, "An error occurred while sending the request: "),
+        ({"method": "GET", "uri": "{origin}/reset"}, "An error occurred while sending the request: "),
     ],
 )
 async def test_a_request_that_gets_no_answer_fails_by_name(origin: str, wanted: dict[str, Any], message: str) -> None:

@@ -1,18 +1,22 @@
-"""A stuck engine explains itself: as text, from the running engine and from the file beside it."""
+"""What an engine holds: it explains itself as text, also beside it from the file, and keeps little in memory."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from devhost.durable import events
 from devhost.durable.inspection import MOST_LINES, describe_folder, open_work
-from devhost.durable.records import EntityId
+from devhost.durable.intake import new_orchestration
+from devhost.durable.ledger import Ledger
+from devhost.durable.records import EntityId, History, Status, Step
 from devhost.durable.store import tables
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.errors import StoreUnreachableError, StoreVersionError
@@ -21,19 +25,25 @@ from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
+from tests.support.memory_store import MemoryStore
 
 pytestmark = pytest.mark.behaviour("engine.explains-itself")
 NOW = "2026-01-01T00:00:00Z"
 
 
-async def test_a_waiting_instance_says_what_it_waits_for() -> None:
-    """`approval` waits for a timer and an event; only the timer leaves a line, in the list and in the history."""
+async def test_a_waiting_instance_says_what_it_waits_for_also_from_the_file(tmp_path: Path) -> None:
+    """`approval` waits for a timer and an event; only the timer leaves a line. The file is read beside its host."""
     clock = ManualClock()
-    async with running(SdkFunctions(build_app()), clock=clock) as engine:
+    async with running(SdkFunctions(build_app()), clock=clock, inner=SqliteStore(tmp_path)) as engine:
         await engine.hub.start("approval", "a", '"secret"')
         await clock.next_alarm()
-        everything = await engine.engine.describe()
-        one = await engine.engine.describe("a")
+        everything, one = await engine.engine.describe(), await engine.engine.describe("a")
+        assert await describe_folder(tmp_path, None, START) == everything
+    assert await describe_folder(tmp_path, None, START) == everything
+    assert await describe_folder(tmp_path, "b", START) == ["There is no instance or entity b."]
+    with pytest.raises(StoreUnreachableError, match="There is no durable state in"):
+        await describe_folder(tmp_path / "another", None, START)
+
     waits = "waits for timer until 2026-01-01T00:05:00Z (id 0)"
     assert everything == [
         "Orchestrations:",
@@ -46,35 +56,14 @@ async def test_a_waiting_instance_says_what_it_waits_for() -> None:
     assert one[:2] == [f"a  approval  Running  {NOW}", waits]
     assert one[4:6] == everything[3:4] + everything[4:5]
     execution = one[2].split()[1].rstrip(",")
-    assert [line.split() for line in one[-4:]] == [
-        ["0", NOW, "OrchestratorStarted"],
-        [
-            "1",
-            NOW,
-            "ExecutionStarted",
-            "instance_id=a",
-            f"execution_id={execution}",
-            "name=approval",
-            "input=8",
-            "characters",
-        ],
-        ["2", NOW, "TimerCreated", "fire_at=2026-01-01T00:05:00Z", "id=0"],
-        ["3", NOW, "OrchestratorCompleted"],
+    start = f"ExecutionStarted instance_id=a execution_id={execution} name=approval input=8 characters"
+    assert [" ".join(line.split()) for line in one[-4:]] == [
+        f"0 {NOW} OrchestratorStarted",
+        f"1 {NOW} {start}",
+        f"2 {NOW} TimerCreated fire_at=2026-01-01T00:05:00Z id=0",
+        f"3 {NOW} OrchestratorCompleted",
     ]
     assert "secret" not in "\n".join(everything + one)
-
-
-async def test_the_file_is_read_beside_the_host_that_has_it_and_after_it(tmp_path: Path) -> None:
-    clock = ManualClock()
-    async with running(SdkFunctions(build_app()), clock=clock, inner=SqliteStore(tmp_path)) as engine:
-        await engine.hub.start("approval", "a", None)
-        await clock.next_alarm()
-        received = await engine.engine.describe()
-        assert await describe_folder(tmp_path, None, START) == received
-    assert await describe_folder(tmp_path, None, START) == received
-    assert await describe_folder(tmp_path, "b", START) == ["There is no instance or entity b."]
-    with pytest.raises(StoreUnreachableError, match="There is no durable state in"):
-        await describe_folder(tmp_path / "another", None, START)
 
 
 @pytest.mark.behaviour("engine.versioned-file")
@@ -121,43 +110,69 @@ async def test_a_long_list_is_cut_and_says_so() -> None:
 
 
 def test_open_work_is_what_was_asked_for_and_has_not_ended() -> None:
-    """Each kind of request, open and ended; a signal and an external event are neither."""
+    """Each kind of request, open and ended. Signals and events for others are no request; the locks of entities are."""
+    lock = json.dumps({"lockset": [{"name": "a", "key": "1"}, {"name": "b", "key": "2"}], "id": "s"})
+    inputs = ['{"op": "get", "id": "r"}', '{"op": "x", "signal": true}', lock, '{"id": "s"}', '{"from": 1}', "7"]
+    places = [*(["@a@1", "op"] for _ in range(3)), ["@a@1", "release"], ["other", "go"], ["other", "go"]]
+    sent = [
+        events.EventSent(timestamp=START, event_id=3 + number, instance_id=place, name=name, input=text)
+        for number, ((place, name), text) in enumerate(zip(places, inputs, strict=True))
+    ]
     requested = [
         events.TaskScheduled(timestamp=START, event_id=0, name="pack"),
         events.ChildCreated(timestamp=START, event_id=1, name="leg", instance_id="l"),
         events.TimerCreated(timestamp=START, event_id=2, fire_at=START),
-        events.EventSent(timestamp=START, event_id=3, instance_id="@a@b", name="op", input='{"op": "get", "id": "r"}'),
-        events.EventSent(
-            timestamp=START, event_id=4, instance_id="@a@b", name="op", input='{"op": "x", "signal": true}'
-        ),
+        *sent,
     ]
     ended = [
         events.TaskCompleted(timestamp=START, task_id=0, result=None),
         events.ChildFailed(timestamp=START, task_id=1, reason="bad", details=None),
         events.TimerFired(timestamp=START, timer_id=2, fire_at=START),
         events.EventRaised(timestamp=START, name="r", input=None),
+        events.EventRaised(timestamp=START, name="s", input="{}"),
         events.EventRaised(timestamp=START, name="go", input=None),
     ]
     assert open_work(requested) == [
         "activity pack (id 0)",
         "sub-orchestration leg l (id 1)",
         f"timer until {NOW} (id 2)",
-        "operation get of @a@b (id 3)",
+        "operation get of @a@1 (id 3)",
+        "the locks of @a@1, @b@2 (id 5)",
     ]
     assert open_work([*requested, *ended]) == []
-    assert [len(open_work([*requested, one])) for one in ended] == [3, 3, 3, 3, 4]
+    assert [len(open_work([*requested, one])) for one in ended] == [4, 4, 4, 4, 4, 5]
 
 
-def test_what_an_orchestration_sends_to_others_is_not_waited_for_but_locks_are() -> None:
-    """An event for another instance is no request, whatever its value is; the locks of entities are."""
-    lock = json.dumps({"lockset": [{"name": "a", "key": "1"}, {"name": "b", "key": "2"}], "id": "s"})
-    release = json.dumps({"id": "s"})
-    history = [
-        events.EventSent(timestamp=START, event_id=1, instance_id="other", name="go", input='{"from": 1}'),
-        events.EventSent(timestamp=START, event_id=2, instance_id="other", name="go", input="7"),
-        events.EventSent(timestamp=START, event_id=3, instance_id="@a@1", name="op", input=lock),
-        events.EventSent(timestamp=START, event_id=4, instance_id="@a@1", name="release", input=release),
-    ]
+@pytest.mark.behaviour("engine.memory")
+async def test_histories_in_memory_are_bounded_in_bytes_not_in_number() -> None:
+    """Three executions with 25 MB of results each: the one used longest ago is read from the store again."""
+    ledger = Ledger(MemoryStore(), ManualClock(), lambda target, due: None)
+    result = events.TaskCompleted(timestamp=START, task_id=0, result="x" * 25_000_000)
+    for name in "abc":
+        begun = events.ExecutionStarted(timestamp=START, instance_id=name, execution_id="e", name="n", input=None)
+        instance = replace(new_orchestration(begun), status=Status.RUNNING)
+        await ledger.commit(Step(orchestration=instance, history=History((result,))))
+    held = [name for name in "abc" if ledger._histories.get(name) is not None]
+    read = [await ledger.with_history(instance) for name in "abc" if (instance := await ledger.store.instance(name))]
 
-    assert open_work(history) == ["the locks of @a@1, @b@2 (id 3)"]
-    assert open_work([*history, events.EventRaised(timestamp=START, name="s", input="{}")]) == []
+    assert held == ["b", "c"]
+    assert [stored.history for stored in read] == [(result,)] * 3
+
+
+@pytest.mark.behaviour("engine.memory")
+async def test_finished_and_idle_work_leaves_nothing_with_the_worker() -> None:
+    """Orchestrations that ended, cancelled a timer, or wait for an event: no mailbox, no task, no timer, no message."""
+    async with running(SdkFunctions(build_app()), clock=ManualClock()) as engine:
+        for number in range(10):
+            for name in ("two_events", "chain", "approval"):
+                await engine.hub.start(name, f"{name}-{number}", None)
+            await engine.hub.raise_event(f"approval-{number}", "go", "1")
+        for number in range(10):
+            for name in ("chain", "approval"):
+                await engine.store.until_ended(f"{name}-{number}")
+        worker = engine.engine._worker
+        while worker._pumps:
+            await asyncio.wait(list(worker._pumps.values()), timeout=5)
+        assert (worker._hinted, worker._pumps, len(worker._timers)) == (set(), {}, 0)
+        assert await engine.store.messages(None, 1) == []
+        assert len(engine.hub._ledger._histories) <= 10

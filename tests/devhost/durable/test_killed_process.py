@@ -1,4 +1,4 @@
-"""A real process, killed as `kill -9` does: at each named point, and at random moments, round after round."""
+"""A real process, killed as `kill -9` does at each named point and at random moments; and one whose disk is full."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import random
 import re
 import signal
+import sys
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from devhost.durable.crash import CrashPoints
 from devhost.durable.events import Event, TimerFired
 from devhost.durable.records import EntityId
 from devhost.durable.store.reader import reader_beside
+from devhost.durable.store.sqlite import SqliteStore
 from tests.devhost.durable.killed_program import INSTANCE
 from tests.support.seeds import repeated
 from tests.support.warm_python import Process, start_python
@@ -38,6 +40,7 @@ ROUNDS = 30
 KILLS = repeated(5, exploring=200)
 MOST_KILLS = min(KILLS, 25)
 """Of one orchestration, which then is left to end."""
+COMMITS = 20
 GUARD_SECONDS = 60.0
 LONGEST_LIFE_SECONDS = 0.25
 # Where there is no such signal, the process ends with this code instead (`devhost/durable/crash.py`).
@@ -144,3 +147,24 @@ def test_an_unknown_point_is_refused_by_name() -> None:
     """A misspelt point would make a test that kills nothing."""
     with pytest.raises(ValueError, match="DEVHOST_CRASH_AT names 'nowhere'; the points are before-commit, "):
         CrashPoints("nowhere:2")
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("engine.full-disk")
+@pytest.mark.skipif(sys.platform == "win32", reason="a process's files cannot be limited there")
+async def test_a_disk_that_is_full_at_every_commit_stalls_work_and_loses_none(tmp_path: Path) -> None:
+    """Each step is kept once there is room, whole and in its order; the one that waits at the stop is given up whole.
+
+    The future of that one fails, so nobody believes in it, and the next host finds nothing of it.
+    """
+    process = start_python("tests.devhost.durable.full_disk_program", str(tmp_path), str(COMMITS), has_errors=True)
+    printed, complained = process.communicate()
+    store = SqliteStore(tmp_path)
+    store.open()
+    found = await store.list_entities("@", "", None)
+    await store.close()
+
+    kept = [f"kept {number}" for number in range(COMMITS - 1)]
+    assert printed.splitlines() == [*kept, "given up: OperationalError"], complained
+    states = [(entity.id.key, len(entity.state or "")) for entity in found]
+    assert states == [(f"{number:03}", 20_000) for number in range(COMMITS - 1)]

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
 
-from devhost.durable.records import EntityId
+from devhost.durable import events
+from devhost.durable.records import Entity, EntityId, Step
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scripted_functions import ScriptedEntities, entity_answer
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import START
 
 pytestmark = pytest.mark.behaviour("engine.management-api")
 ORIGIN = "http://localhost:7071/runtime/webhooks/durabletask"
@@ -37,21 +40,10 @@ async def ended(engine: RunningEngine, name: str, instance_id: str, body: object
     await engine.store.until_ended(instance_id)
 
 
-async def waiting(engine: RunningEngine, instance_id: str = "w") -> None:
+async def waiting(engine: RunningEngine) -> None:
     """Start an orchestration that waits for two events, and return when it does."""
-    await engine.client.post(f"/orchestrators/two_events/{instance_id}")
-
-    async def has_run() -> bool:
-        stored = await engine.store.orchestration(instance_id)
-        return stored is not None and bool(stored.history)
-
-    await engine.store.until(has_run)
-
-
-async def status_of(engine: RunningEngine, instance_id: str) -> str:
-    stored = await engine.store.orchestration(instance_id)
-    assert stored is not None
-    return stored.instance.status.value
+    await engine.client.post("/orchestrators/two_events/w")
+    await engine.until_event("w")
 
 
 async def add(engine: RunningEngine, key: str, total: str, content: bytes = b"5") -> httpx.Response:
@@ -95,59 +87,52 @@ async def test_a_running_id_refuses_a_second_start_and_an_ended_one_takes_it(eng
     assert history.json()["historyEvents"][0]["Generation"] == 1
 
 
-@pytest.mark.parametrize(
-    ("request_line", "body", "status", "message"),
-    [
-        ("GET /instances/w?taskHub=testhubname", b"", 202, None),
-        ("GET /instances/w?taskHub=other", b"", 404, None),
-        ("GET /instances/nobody", b"", 404, None),
-        ("POST /instances/nobody/terminate", b"", 404, None),
-        ("POST /instances/nobody/raiseEvent/go", b"1", 404, None),
-        ("DELETE /instances/nobody", b"", 404, None),
-        ("GET /orchestrators/chain/x", b"", 404, None),
-        ("POST /nothing", b"", 404, None),
-        ("POST /instances/done/raiseEvent/go", b"1", 410, None),
-        ("POST /instances/done/terminate", b"", 410, None),
-        ("POST /instances/done/suspend", b"", 410, None),
-        ("POST /instances/done/resume", b"", 410, None),
-        ("POST /orchestrators/chain/bad", b"{bad", 400, "Invalid JSON content"),
-        ("POST /instances/w/raiseEvent/go", b"{bad", 400, "Invalid JSON content"),
-        ("POST /instances/w/raiseEvent/go", b"", 400, "Invalid JSON content"),
-        ("POST /entities/nobody/k?op=add", b"", 400, "The function 'nobody' doesn't exist, is disabled, or is not"),
-        ("DELETE /entities/nobody/k", b"", 400, "The function 'nobody' doesn't exist, is disabled, or is not"),
-        ("POST /entities/counter/a%23b?op=add", b"", 400, ""),
-        ("POST /entities/counter/k?op=add", b"{bad", 400, "Could not parse JSON content: "),
-        ("POST /entities/counter/a%2Fb?op=add", b"", 404, None),
-        ("GET /entities/counter/nobody", b"", 404, None),
-        ("POST /instances/nobody/restart", b"", 400, ""),
-        ("POST /instances/w/restart?restartWithNewInstanceId=false", b"", 409, "A non-terminal instance with this"),
-    ],
-)
-async def test_what_cannot_be_is_refused_with_the_recorded_status(
-    engine: RunningEngine, request_line: str, body: bytes, status: int, message: str | None
-) -> None:
-    """Unknown instances and paths are an empty 404, ended instances an empty 410; others say what is wrong."""
+JSON_IS_BAD = "Invalid JSON content"
+NO_FUNCTION = "The function 'nobody' doesn't exist, is disabled, or is not"
+REFUSED: list[tuple[str, bytes, int, str | None]] = [
+    ("GET /instances/w?taskHub=testhubname", b"", 202, None),
+    ("GET /instances/w?taskHub=other", b"", 404, None),
+    ("GET /instances/nobody", b"", 404, None),
+    ("POST /instances/nobody/terminate", b"", 404, None),
+    ("POST /instances/nobody/raiseEvent/go", b"1", 404, None),
+    ("DELETE /instances/nobody", b"", 404, None),
+    ("GET /orchestrators/chain/x", b"", 404, None),
+    ("POST /nothing", b"", 404, None),
+    *(
+        (f"POST /instances/done/{verb}", b"1", 410, None)
+        for verb in ("raiseEvent/go", "terminate", "suspend", "resume")
+    ),
+    ("POST /orchestrators/chain/bad", b"{bad", 400, JSON_IS_BAD),
+    ("POST /instances/w/raiseEvent/go", b"{bad", 400, JSON_IS_BAD),
+    ("POST /instances/w/raiseEvent/go", b"", 400, JSON_IS_BAD),
+    ("POST /entities/nobody/k?op=add", b"", 400, NO_FUNCTION),
+    ("DELETE /entities/nobody/k", b"", 400, NO_FUNCTION),
+    ("POST /entities/counter/a%23b?op=add", b"", 400, ""),
+    ("POST /entities/counter/k?op=add", b"{bad", 400, "Could not parse JSON content: "),
+    ("POST /entities/counter/a%2Fb?op=add", b"", 404, None),
+    ("GET /entities/counter/nobody", b"", 404, None),
+    ("POST /instances/nobody/restart", b"", 400, ""),
+    ("POST /instances/w/restart?restartWithNewInstanceId=false", b"", 409, "A non-terminal instance with this"),
+]
+
+
+async def test_what_cannot_be_is_refused_with_the_recorded_status(engine: RunningEngine) -> None:
+    """Unknown instances and paths are an empty 404, ended instances an empty 410; others say what is wrong.
+
+    An event must say that it is JSON.
+    """
     await ended(engine, "chain", "done")
     await waiting(engine)
-    reply = await engine.client.request(*request_line.split(), content=body, headers=JSON)
+    for line, body, status, message in REFUSED:
+        reply = await engine.client.request(*line.split(), content=body, headers=JSON)
+        assert reply.status_code == status, line
+        assert message is not None or reply.content == b"" or status == 202, line
+        assert message is None or reply.json()["Message"].startswith(message), line
+    unnamed: list[dict[str, Any]] = [{"content": b"1", "headers": TEXT}, {}]
+    refused = [await engine.client.post("/instances/w/raiseEvent/go", **given) for given in unnamed]
 
-    assert reply.status_code == status
-    if message is None:
-        assert reply.content == b"" or status == 202
-    else:
-        assert reply.json()["Message"].startswith(message)
-
-
-async def test_an_event_must_say_that_it_is_json(engine: RunningEngine) -> None:
-    await waiting(engine)
-    refused = await engine.client.post("/instances/w/raiseEvent/go", content=b"1", headers=TEXT)
-    unnamed = await engine.client.post("/instances/w/raiseEvent/go")
-
-    assert (refused.status_code, refused.json()) == (
-        400,
-        {"Message": "Only application/json request content is supported"},
-    )
-    assert unnamed.json() == refused.json()
+    only = {"Message": "Only application/json request content is supported"}
+    assert [(reply.status_code, reply.json()) for reply in refused] == [(400, only)] * 2
 
 
 @pytest.mark.behaviour("engine.suspended")
@@ -155,36 +140,25 @@ async def test_a_suspended_instance_shows_its_reason_and_goes_on_when_resumed(en
     """Events are taken meanwhile, in their order; the end is held back. A second suspend is 500."""
     await waiting(engine)
     assert (await engine.client.post("/instances/w/suspend?reason=a%20pause")).status_code == 202
-    await engine.store.until(lambda: has_status(engine, "Suspended"))
+    assert (await engine.until_event("w", events.ExecutionSuspended)).value == "Suspended"
     assert (await engine.client.get("/instances/w")).json()["output"] == "a pause"
     twice = await engine.client.post("/instances/w/suspend")
     for value in ({"n": 1}, 2):
         reply = await engine.client.post("/instances/w/raiseEvent/go", json=value)
         assert (reply.status_code, reply.content) == (202, b"")
-    await engine.store.until(lambda: has_events(engine, 2))
-    assert await status_of(engine, "w") == "Suspended"
+    assert (await engine.until_event("w", events.EventRaised, 2)).value == "Suspended"
     assert (await engine.client.post("/instances/w/resume")).status_code == 202
-    resumed = await engine.store.until_ended("w")
 
-    assert json.loads(resumed.output or "") == [{"n": 1}, 2]
+    assert await engine.ended("w") == ("Completed", [{"n": 1}, 2])
     assert twice.status_code == 500
     assert "w because instance is in the Suspended state" in twice.json()["ExceptionMessage"]
-
-
-async def has_status(engine: RunningEngine, status: str) -> bool:
-    return await status_of(engine, "w") == status
-
-
-async def has_events(engine: RunningEngine, count: int) -> bool:
-    stored = await engine.store.orchestration("w")
-    return stored is not None and sum(type(event).__name__ == "EventRaised" for event in stored.history) == count
 
 
 @pytest.mark.behaviour("engine.restart")
 async def test_a_restart_runs_the_same_input_under_a_new_id_or_its_own(engine: RunningEngine) -> None:
     await ended(engine, "child", "c", "5")
     new_id = (await engine.client.post("/instances/c/restart")).json()["id"]
-    assert json.loads((await engine.store.until_ended(new_id)).output or "") == {"child": 5}
+    assert await engine.ended(new_id) == ("Completed", {"child": 5})
     same = await engine.client.post("/instances/c/restart?restartWithNewInstanceId=false")
     assert (same.status_code, same.json()["id"]) == (202, "c")
     await engine.store.until_ended("c")
@@ -200,7 +174,7 @@ async def test_a_rewind_is_202_for_a_failed_instance_alone(engine: RunningEngine
     assert [reply.status_code for reply in replies] == [404, 412, 202]
     assert replies[0].json() == 'No orchestration with instance ID "$nobody" found.'
     assert replies[1].json().startswith("This orchestration has status Running, but only")
-    assert (await engine.store.until_ended("f")).status.value == "Failed"
+    assert (await engine.ended("f"))[0] == "Failed"
 
 
 @pytest.mark.behaviour("engine.purge")
@@ -238,14 +212,12 @@ async def test_instances_and_entities_are_listed_together_in_pages(engine: Runni
     assert (await engine.client.get("/instances?top=0")).json() == []
 
 
-@pytest.mark.parametrize(("mount", "token"), [("/runtime/webhooks/durabletask", None), ("/durabletask", "")])
-async def test_the_last_page_has_no_token_for_clients_and_an_empty_one_for_the_app(
-    mount: str, token: str | None
-) -> None:
+async def test_the_last_page_has_no_token_for_clients_and_an_empty_one_for_the_app() -> None:
     """As seen on the real host: who goes on while there is a token never ends, unless an empty one is none."""
-    async with running(SdkFunctions(build_app()), mount=mount) as engine:
-        pages = [await engine.client.get(path) for path in ("/instances", "/entities", "/entities/counter?top=1")]
-    assert [page.headers.get("x-ms-continuation-token") for page in pages] == [token] * 3
+    for mount, token in (("/runtime/webhooks/durabletask", None), ("/durabletask", "")):
+        async with running(SdkFunctions(build_app()), mount=mount) as engine:
+            pages = [await engine.client.get(path) for path in ("/instances", "/entities", "/entities/counter?top=1")]
+        assert [page.headers.get("x-ms-continuation-token") for page in pages] == [token] * 3
 
 
 async def test_a_start_that_waits_answers_the_output_or_else_the_addresses(engine: RunningEngine) -> None:
@@ -293,27 +265,27 @@ async def test_entities_are_listed_with_their_state_on_request(engine: RunningEn
     assert "x-ms-continuation-token" in page.headers
     assert [(item["entityId"]["key"], item["state"]) for item in everything] == [("a", None), ("b", None)]
     assert (await engine.client.get("/entities/nobody")).json() == []
+    for number in range(99):
+        await engine.store.commit(Step(entity=Entity(EntityId("counter", f"c{number}"), True, "1", START)))
+    full = await engine.client.get("/entities")
+    assert (len(full.json()), bool(full.headers["x-ms-continuation-token"])) == (100, True)
 
 
-@pytest.mark.parametrize(
-    ("state", "exists", "read", "listed"),
-    [
-        ('{"n": 1.0, "é":  [1, 2]}', True, '{"n":1.0,"é":[1,2]}', 1),
-        ("no JSON", True, "no JSON", 1),
-        ('{"left": 1}', False, '{"left":1}', 0),
-    ],
-)
-async def test_an_entity_reads_as_compact_json_whatever_its_text(
-    state: str, exists: bool, read: str, listed: int
-) -> None:
+async def test_an_entity_reads_as_compact_json_whatever_its_text() -> None:
     """Python's json writes spaces; the real host does not. One that does not exist has its text, and is not listed."""
+    read = {
+        "a": ('{"n": 1.0, "é":  [1, 2]}', True, '{"n":1.0,"é":[1,2]}'),
+        "b": ("no JSON", True, "no JSON"),
+        "c": ('{"left": 1}', False, '{"left":1}'),
+    }
 
-    async def keep(payload: dict[str, object]) -> str:
+    async def keep(payload: dict[str, Any]) -> str:
+        state, exists, _ = read[payload["batch"][0]["name"]]
         return json.dumps(json.loads(entity_answer(None)) | {"entityState": state, "entityExists": exists})
 
     async with running(ScriptedEntities(keep)) as engine:
-        await engine.hub.signal(EntityId("counter", "k"), "keep", None)
-        await engine.state_is(EntityId("counter", "k"), state)
-
-        assert (await engine.client.get("/entities/counter/k")).text == read
-        assert len((await engine.client.get("/entities/counter")).json()) == listed
+        for key, (state, _, shown) in read.items():
+            await engine.hub.signal(EntityId("counter", key), key, None)
+            await engine.state_is(EntityId("counter", key), state)
+            assert (await engine.client.get(f"/entities/counter/{key}")).text == shown
+        assert len((await engine.client.get("/entities/counter")).json()) == 2

@@ -98,19 +98,14 @@ class Weather:
 
 
 async def ends(engine: RunningEngine, instance_id: str, status: Status) -> Any:
-    ended = await engine.store.until_ended(instance_id)
-    assert ended.status is status, ended.output
-    return json.loads(ended.output or "null")
+    ended, output = await engine.ended(instance_id)
+    assert ended == status.value, output
+    return output
 
 
 async def is_live(engine: RunningEngine, instance_id: str) -> bool:
     stored = await engine.store.orchestration(instance_id)
     return stored is not None and not stored.instance.status.is_terminal
-
-
-async def has_fired(engine: RunningEngine) -> bool:
-    stored = await engine.store.orchestration("i")
-    return stored is not None and any(isinstance(event, events.TimerFired) for event in stored.history)
 
 
 @pytest.mark.behaviour("engine.rewind")
@@ -161,7 +156,7 @@ async def test_requests_behind_a_call_that_ran_out_keep_their_results_under_new_
     weather = Weather(a=2, b=3)
     async with running(weather.functions) as engine:
         await engine.hub.start("aside", "i", None)
-        await engine.store.until(lambda: has_fired(engine))
+        await engine.until_event("i", events.TimerFired)
         await engine.hub.raise_event("i", "go", "1")
         await ends(engine, "i", Status.FAILED)
         await engine.hub.rewind("i", None)
@@ -235,11 +230,7 @@ async def played(program: list[Stage]) -> tuple[Orchestration, Counter[str], lis
 @pytest.mark.slow
 @pytest.mark.behaviour("engine.rewind-retries")
 @settings(
-    max_examples=repeated(12, exploring=600),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    print_blob=True,
+    max_examples=repeated(12, exploring=600), deadline=None, suppress_health_check=list(HealthCheck), database=None
 )
 @given(program=st.lists(STAGE, min_size=1, max_size=3))
 def test_a_program_of_failing_calls_ends_after_so_many_rewinds(program: list[Stage]) -> None:

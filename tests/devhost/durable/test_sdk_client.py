@@ -51,40 +51,32 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     await engine.stop(0)
 
 
-async def test_start_watch_and_purge(served: Served) -> None:
-    """The input comes back as it was given; a purged instance is gone."""
-    instance_id = await served.client.start_new("chain", "c 1", {"in": 1})
-    await served.store.until_ended(instance_id)
-    status = await served.client.get_status(instance_id)
-    assert (status.runtime_status, status.output) == (
-        OrchestrationRuntimeStatus.Completed,
-        [1, ["a", {"p": 1}], {"in": 1}],
-    )
-    assert len(await served.client.get_status_all()) == 1
-    assert (await served.client.purge_instance_history(instance_id)).instances_deleted == 1
-    assert not await served.client.get_status(instance_id)
+async def test_orchestrations_are_started_told_watched_and_purged(served: Served) -> None:
+    """The input comes back as it was given; a purged instance is gone; a live id is refused.
 
+    The SDK encodes events twice, so a dict arrives as a string of JSON (upstream, and on Azure too).
+    """
+    client = served.client
+    await client.start_new("chain", "c 1", {"in": 1})
+    await served.store.until_ended("c 1")
+    status = await client.get_status("c 1")
+    assert status.runtime_status is OrchestrationRuntimeStatus.Completed
+    assert status.output == [1, ["a", {"p": 1}], {"in": 1}]
+    assert len(await client.get_status_all()) == 1
+    assert (await client.purge_instance_history("c 1")).instances_deleted == 1
+    assert not await client.get_status("c 1")
 
-async def test_a_running_id_is_refused_and_an_unknown_function_fails(served: Served) -> None:
-    """409 reaches the caller as an exception; an unknown orchestrator is accepted and fails (3.8)."""
-    await served.client.start_new("approval", "a")
+    await client.start_new("approval", "a")
     with pytest.raises(Exception, match="already exists"):
-        await served.client.start_new("chain", "a")
-    await served.client.start_new("nobody", "n")
-    ended = await served.store.until_ended("n")
-    assert "The function 'nobody' doesn't exist" in (ended.output or "")
-
-
-async def test_events_arrive_as_the_sdk_encodes_them(served: Served) -> None:
-    """It encodes twice, so a dict arrives as a string of JSON (upstream, and on Azure too)."""
-    await served.client.start_new("approval", "a")
-    await served.client.raise_event("a", "go", {"ok": 1})
-    ended = await served.store.until_ended("a")
-    assert ended.output == '["approved","{\\"ok\\": 1}"]'
+        await client.start_new("chain", "a")
+    await client.raise_event("a", "go", {"ok": 1})
+    assert (await served.store.until_ended("a")).output == '["approved","{\\"ok\\": 1}"]'
     with pytest.raises(Exception, match="is gone"):
-        await served.client.raise_event("a", "go", 1)
+        await client.raise_event("a", "go", 1)
     with pytest.raises(Exception, match="No instance with ID nobody found"):
-        await served.client.raise_event("nobody", "go", 1)
+        await client.raise_event("nobody", "go", 1)
+    await client.start_new("nobody", "n")  # an unknown orchestrator is accepted and fails (3.8)
+    assert "The function 'nobody' doesn't exist" in ((await served.store.until_ended("n")).output or "")
 
 
 async def test_signal_and_read_an_entity(served: Served) -> None:

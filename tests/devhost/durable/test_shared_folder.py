@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,16 @@ async def until_state(engine: DurableTask, state: str | None) -> None:
     await asyncio.wait_for(is_there(), GUARD_SECONDS)
 
 
+@asynccontextmanager
+async def started(*engines: DurableTask) -> AsyncIterator[tuple[DurableTask, ...]]:
+    """Run engines for the length of the block."""
+    for engine in engines:
+        await engine.start()
+    yield engines
+    for engine in reversed(engines):
+        await engine.stop(5)
+
+
 @pytest.mark.slow
 @pytest.mark.behaviour("engine.one-process")
 async def test_a_folder_in_use_is_refused_until_its_holder_is_killed(tmp_path: Path) -> None:
@@ -72,24 +84,21 @@ async def test_a_folder_in_use_is_refused_until_its_holder_is_killed(tmp_path: P
         with pytest.raises(StoreInUseError):
             reset(tmp_path)
         holder.kill()
-    engine = engine_on(tmp_path)
-    await engine.start()
-    await engine.stop(0)
+    async with started(engine_on(tmp_path)):
+        pass
 
 
 @pytest.mark.behaviour("engine.groups")
 async def test_a_second_worker_waits_for_the_end_of_the_first(tmp_path: Path) -> None:
     """It is there at once, and does what came meanwhile once the first is gone."""
     journal, first = Journal(), FolderLock(tmp_path, WORKER_LOCK)
-    engine = engine_on(tmp_path, Role.WORKER, ScriptedEntities(journal.answer))
     first.take()
-    await engine.start()
-    await engine.hub.signal(KEY, "sent meanwhile", None)
-    await asyncio.sleep(0.1)
-    assert journal.batches == []
-    first.release()
-    await asyncio.wait_for(journal.started.wait(), GUARD_SECONDS)
-    await engine.stop(5)
+    async with started(engine_on(tmp_path, Role.WORKER, ScriptedEntities(journal.answer))) as (engine,):
+        await engine.hub.signal(KEY, "sent meanwhile", None)
+        await asyncio.sleep(0.1)
+        assert journal.batches == []
+        first.release()
+        await asyncio.wait_for(journal.started.wait(), GUARD_SECONDS)
     assert journal.batches == [["sent meanwhile"]]
 
 
@@ -108,28 +117,19 @@ class FailsFirst(SqliteStore):
 @pytest.mark.behaviour("engine.groups")
 async def test_a_worker_whose_beginning_fails_begins_again(tmp_path: Path) -> None:
     """It has the lock, so nobody else would do the work."""
-    engine, client = engine_on(tmp_path, Role.WORKER, store=FailsFirst), engine_on(tmp_path, Role.CLIENT)
-    await client.start()
-    await engine.start()
-    await client.hub.signal(KEY, "from elsewhere", None)
-    await until_state(client, '["from elsewhere"]')
-    await client.stop(0)
-    await engine.stop(5)
+    worker = engine_on(tmp_path, Role.WORKER, store=FailsFirst)
+    async with started(worker, engine_on(tmp_path, Role.CLIENT)) as (_, client):
+        await client.hub.signal(KEY, "from elsewhere", None)
+        await until_state(client, '["from elsewhere"]')
 
 
 @pytest.mark.behaviour("engine.groups")
 async def test_two_clients_that_start_one_id_start_it_once(tmp_path: Path) -> None:
     """Whoever is second is told that it is there, also when both looked before either wrote."""
-    clients = [engine_on(tmp_path, Role.CLIENT) for _ in range(2)]
-    for client in clients:
-        await client.start()
-    outcomes = []
-    for number in range(20):
-        started = (client.hub.start("chain", f"one-{number}", None) for client in clients)
-        outcomes += [sorted(type(outcome).__name__ for outcome in await asyncio.gather(*started))]
-    for client in clients:
-        await client.stop(0)
-    assert outcomes == [["Accepted", "WrongStatus"]] * 20
+    async with started(*(engine_on(tmp_path, Role.CLIENT) for _ in range(2))) as clients:
+        for number in range(20):
+            begun = await asyncio.gather(*(client.hub.start("chain", f"one-{number}", None) for client in clients))
+            assert sorted(type(outcome).__name__ for outcome in begun) == ["Accepted", "WrongStatus"]
 
 
 @pytest.mark.behaviour("engine.groups")
@@ -188,19 +188,16 @@ async def test_an_entity_that_is_purged_beside_its_running_batch_does_not_return
     """The batch's effects are dropped, and what waited behind it; the next operation finds nothing."""
     journal = Journal()
     worker, client = engine_on(tmp_path, functions=ScriptedEntities(journal.answer)), engine_on(tmp_path, Role.CLIENT)
-    await worker.start()
-    await client.start()
-    await worker.hub.signal(KEY, "old", None)
-    await until_state(worker, '["old"]')
-    journal.may_end.clear()
-    journal.started.clear()
-    await worker.hub.signal(KEY, "running", None)
-    await asyncio.wait_for(journal.started.wait(), GUARD_SECONDS)
-    await worker.hub.signal(KEY, "waiting", None)
-    assert await (client if is_another else worker).hub.purge_entity(KEY) == Purged(1)
-    await worker.hub.signal(KEY, "new", None)
-    journal.may_end.set()
-    await until_state(worker, '["new"]')
-    await client.stop(0)
-    await worker.stop(5)
+    async with started(worker, client):
+        await worker.hub.signal(KEY, "old", None)
+        await until_state(worker, '["old"]')
+        journal.may_end.clear()
+        journal.started.clear()
+        await worker.hub.signal(KEY, "running", None)
+        await asyncio.wait_for(journal.started.wait(), GUARD_SECONDS)
+        await worker.hub.signal(KEY, "waiting", None)
+        assert await (client if is_another else worker).hub.purge_entity(KEY) == Purged(1)
+        await worker.hub.signal(KEY, "new", None)
+        journal.may_end.set()
+        await until_state(worker, '["new"]')
     assert journal.batches == [["old"], ["running"], ["new"]]

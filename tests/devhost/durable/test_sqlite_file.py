@@ -139,21 +139,15 @@ async def test_what_a_killed_process_left_unerased_is_erased_by_the_next_that_op
         await asyncio.wait_for(gone(tmp_path, b"word "), 10)
 
 
-def file_of_version_1(folder: Path) -> Path:
-    """Make the file of an older host, with an entity and a message for it."""
+@pytest.mark.behaviour("engine.versioned-file")
+async def test_a_file_of_version_1_is_upgraded_with_all_that_it_holds(tmp_path: Path) -> None:
+    """Its messages go on where they were, and its records can be changed."""
     operation = '{"id": "i", "name": "add", "input": null, "caller_id": null, "caller_execution_id": null}'
-    with contextlib.closing(sqlite3.connect(folder / "durable.db")) as connection:
+    with contextlib.closing(sqlite3.connect(tmp_path / "durable.db")) as connection:
         connection.executescript(f"{tables._UPGRADES[0]}; PRAGMA user_version = 1")
         connection.execute("INSERT INTO entities VALUES ('@counter@k', 1, '[\"old\"]', '2026-01-01T00:00:00.000000')")
         connection.execute("INSERT INTO messages VALUES (7, 'entity', '@counter@k', NULL, ?)", (operation,))
         connection.commit()
-    return folder / "durable.db"
-
-
-@pytest.mark.behaviour("engine.versioned-file")
-async def test_a_file_of_version_1_is_upgraded_with_all_that_it_holds(tmp_path: Path) -> None:
-    """Its messages go on where they were, and its records can be changed."""
-    file_of_version_1(tmp_path)
     async with opened(tmp_path) as store:
         (waiting,) = await store.messages(None, 9)
         entity = await store.entity(KEY)
@@ -164,22 +158,11 @@ async def test_a_file_of_version_1_is_upgraded_with_all_that_it_holds(tmp_path: 
 
 
 @pytest.mark.behaviour("engine.damaged-file")
-async def test_a_file_that_is_damaged_inside_is_told_by_its_path(tmp_path: Path) -> None:
-    """What can still be read is; what cannot is a sentence that names the file, not a traceback."""
-    async with opened(tmp_path) as store:
-        await asyncio.gather(*(store.commit(kept("x" * 3000, f"{number:04}")) for number in range(300)))
-    with (tmp_path / "durable.db").open("r+b") as file:
-        file.seek(20 * 4096)
-        file.write(b"\xff" * (100 * 4096))
-    async with opened(tmp_path) as store:
-        with pytest.raises(StoreUnreadableError, match=r"durable.db is not the local host's file or is damaged \("):
-            await store.list_entities("@", "", None)
-
-
-@pytest.mark.behaviour("engine.damaged-file")
-async def test_a_row_that_is_damaged_is_told_by_its_path(tmp_path: Path) -> None:
+async def test_a_damaged_file_is_told_by_its_path(tmp_path: Path) -> None:
+    """What can still be read is: a row, a page; what cannot is a sentence that names the file, not a traceback."""
     good, bad = (Outgoing(entity_target(EntityId("counter", key)), Operation("i", "add", None)) for key in "gb")
     async with opened(tmp_path) as store:
+        await asyncio.gather(*(store.commit(kept("x" * 3000, f"{number:04}")) for number in range(300)))
         await store.commit(Step(produced=(good, bad)))
         with contextlib.closing(sqlite3.connect(tmp_path / "durable.db")) as connection:
             connection.execute("UPDATE messages SET body = 'no json' WHERE seq = 2")
@@ -188,6 +171,12 @@ async def test_a_row_that_is_damaged_is_told_by_its_path(tmp_path: Path) -> None
         assert len((await store.inbox(good.target, START, 9)).messages) == 1
         with pytest.raises(StoreUnreadableError, match="is damaged"):
             await store.inbox(bad.target, START, 9)
+    with (tmp_path / "durable.db").open("r+b") as file:
+        file.seek(20 * 4096)
+        file.write(b"\xff" * (100 * 4096))
+    async with opened(tmp_path) as store:
+        with pytest.raises(StoreUnreadableError, match=r"durable.db is not the local host's file or is damaged \("):
+            await store.list_entities("@", "", None)
 
 
 @pytest.mark.behaviour("engine.versioned-file")

@@ -83,21 +83,16 @@ async def _waiting(store: Store) -> list[Message]:
 
 
 async def test_what_a_step_produced_waits_until_a_step_consumes_it(opened: Opened) -> None:
-    """The store gives out the seqs, in the order of the commits, and none of them twice."""
+    """The store gives out the seqs, in the order of the commits, and none of them twice. Consumed twice, it refuses."""
     for number in (1, 2, 3):
         await opened.store.commit(Step(produced=(_signal(number),)))
     await opened.store.commit(Step(consumed=(2, 3)))
     store = await opened.reopen()
     await store.commit(Step(produced=(_signal(4),)))
-    assert await _waiting(store) == [_sent(1, _signal(1)), _sent(4, _signal(4))]
-
-
-async def test_a_message_that_is_consumed_already_refuses_the_step(opened: Opened) -> None:
-    await opened.store.commit(Step(produced=(_signal(1), _signal(2))))
-    await opened.store.commit(Step(consumed=(1,)))
     with pytest.raises(StaleStepError):
-        await opened.store.commit(Step(consumed=(2, 1), entity=Entity(COUNTER, True, "1", START)))
-    assert (await _waiting(opened.store), await opened.store.entity(COUNTER)) == ([_sent(2, _signal(2))], None)
+        await store.commit(Step(consumed=(1, 2), entity=Entity(COUNTER, True, "1", START)))
+    assert await _waiting(store) == [_sent(1, _signal(1)), _sent(4, _signal(4))]
+    assert await store.entity(COUNTER) is None
 
 
 async def test_a_step_that_was_decided_on_an_older_record_is_refused(opened: Opened) -> None:
@@ -206,14 +201,17 @@ async def test_history_grows_step_by_step_and_is_replaced_when_new(opened: Opene
     assert stored.history == (second,)
 
 
-async def test_forgetting_leaves_nothing_of_the_instance(opened: Opened) -> None:
-    """Record, history and messages go together; an orchestration named like an entity is another thing."""
-    namesake = _instance("@counter@K1")
+async def test_forgetting_leaves_nothing_but_what_others_wait_for(opened: Opened) -> None:
+    """Record, history and messages go together; an orchestration named like an entity is another thing.
+
+    Signals are nobody's any more; a call finds the entity begun anew, and its caller an answer.
+    """
+    namesake, call = _instance("@counter@K1"), Outgoing(entity_target(COUNTER), Operation("id", "add", None, "a", "e1"))
     await opened.store.commit(Step(orchestration=namesake, history=History((OrchestratorStarted(timestamp=START),))))
-    await opened.store.commit(Step(entity=Entity(COUNTER, True, "1", START), produced=(_signal(1),)))
+    await opened.store.commit(Step(entity=Entity(COUNTER, True, "1", START), produced=(_signal(1), call)))
     await opened.store.commit(Step(forgotten=(entity_target(COUNTER),)))
     assert await opened.store.entity(COUNTER) is None
-    assert await _waiting(opened.store) == []
+    assert await _waiting(opened.store) == [_sent(2, call)]
     assert await opened.store.orchestration("@counter@K1") is not None
     await opened.store.commit(Step(forgotten=(orchestration_target("@counter@K1"),)))
     assert await opened.store.orchestration("@counter@K1") is None
@@ -223,25 +221,17 @@ async def test_forgetting_leaves_nothing_of_the_instance(opened: Opened) -> None
 async def test_the_start_of_another_execution_outlives_an_instance(opened: Opened, is_purge: bool) -> None:
     """Whoever sent it waits for its end. The instance's own start goes with it."""
     target = orchestration_target("a")
-    starts = [
-        EventMessage(
-            ExecutionStarted(timestamp=START, instance_id="a", execution_id=own, name="chain", input=None), given
-        )
-        for own, given in (("e1", "e1"), ("e2", None), ("e3", "e3"))
-    ]
-    await opened.store.commit(Step(orchestration=_instance(), produced=tuple(Outgoing(target, one) for one in starts)))
+
+    def start(own: str, given: str | None) -> Outgoing:
+        begun = ExecutionStarted(timestamp=START, instance_id="a", execution_id=own, name="chain", input=None)
+        return Outgoing(target, EventMessage(begun, given))
+
+    starts = (start("e1", "e1"), start("e2", None), start("e3", "e3"))
+    await opened.store.commit(Step(orchestration=_instance(), produced=starts))
     ended = _instance(status=Status.COMPLETED)
     last = Step(forgotten=(target,)) if is_purge else Step(orchestration=ended, silenced=target)
     await opened.store.commit(last)
     assert [message.seq for message in await _waiting(opened.store)] == [2, 3]
-
-
-async def test_forgetting_an_entity_leaves_the_calls_whose_callers_wait(opened: Opened) -> None:
-    """Signals are nobody's any more; a call finds the entity begun anew, and its caller an answer."""
-    call = Outgoing(entity_target(COUNTER), Operation("id", "add", None, "a", "e1"))
-    await opened.store.commit(Step(entity=Entity(COUNTER, True, "1", START), produced=(_signal(1), call)))
-    await opened.store.commit(Step(forgotten=(entity_target(COUNTER),)))
-    assert await _waiting(opened.store) == [_sent(2, call)]
 
 
 async def test_lists_are_ordered_by_id_filtered_and_paged(opened: Opened) -> None:

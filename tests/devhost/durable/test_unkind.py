@@ -13,7 +13,7 @@ import pytest
 
 from devhost.durable.engine import DurableTask
 from devhost.durable.hub import Purged
-from devhost.durable.records import EntityId, Status
+from devhost.durable.records import EntityId
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.unkind import Armed, Fault, Seeded, read_unkind
@@ -36,36 +36,42 @@ def armed(fault: Fault, target: str = "*", nth: int | None = 1) -> Armed:
     return unkind
 
 
-def build_app(clock: ManualClock, calls: list[tuple[str, float]]) -> df.DFApp:
-    """Return an app that notes each call of its activity and its entity, and when it was."""
-    app = df.DFApp()
+class Called:
+    """An app that notes each call of its activity and its entity, and when it was."""
 
-    def note(text: str) -> None:
-        calls.append((text, (clock.now() - START).total_seconds()))
+    def __init__(self, clock: ManualClock) -> None:
+        self.texts, self.seconds = list[str](), list[float]()
+        self._clock, app = clock, df.DFApp()
 
-    @app.activity_trigger(input_name="x")
-    async def act(x: str) -> str:
-        note(x)
-        return x
+        @app.activity_trigger(input_name="x")
+        async def act(x: str) -> str:
+            return self._note(x)
 
-    @app.entity_trigger(context_name="context", entity_name="tally")
-    def tally(context: df.DurableEntityContext) -> None:
-        note(context.get_input())
-        context.set_result(context.get_input())
+        @app.entity_trigger(context_name="context", entity_name="tally")
+        def tally(context: df.DurableEntityContext) -> None:
+            context.set_result(self._note(context.get_input()))
 
-    @app.orchestration_trigger(context_name="c")
-    def once(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
-        return (yield c.call_activity("act", str(c.new_uuid())))
+        @app.orchestration_trigger(context_name="c")
+        def once(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+            return (yield c.call_activity("act", str(c.new_uuid())))
 
-    @app.orchestration_trigger(context_name="c")
-    def calls_entity(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
-        return (yield c.call_entity(df.EntityId("tally", "k"), "note", str(c.new_uuid())))
+        @app.orchestration_trigger(context_name="c")
+        def calls_entity(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+            return (yield c.call_entity(df.EntityId("tally", "k"), "note", str(c.new_uuid())))
 
-    @app.orchestration_trigger(context_name="c")
-    def parent(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
-        return (yield c.call_sub_orchestrator("once", None, "child"))
+        @app.orchestration_trigger(context_name="c")
+        def parent(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+            return (yield c.call_sub_orchestrator("once", None, "child"))
 
-    return app
+        self.functions = SdkFunctions(app)
+
+    def _note(self, text: str) -> str:
+        self.texts.append(text)
+        self.seconds.append((self._clock.now() - START).total_seconds())
+        return text
+
+    async def has_begun(self) -> bool:
+        return len(self.texts) == 1
 
 
 @pytest.mark.parametrize(("name", "answers"), [("once", {0, 1}), ("calls_entity", {1}), ("parent", {0, 1})])
@@ -76,26 +82,18 @@ async def test_an_episode_whose_history_is_not_written_is_made_again_at_another_
 
     An activity's result is known by its number, so either answers. An entity is asked under an id of that time.
     """
-    clock, calls = ManualClock(), list[tuple[str, float]]()
-    unkind = armed(Fault.SENT_NOT_COMMITTED, "once" if name == "parent" else name)
-    functions = SdkFunctions(build_app(clock, calls))
-    async with running(functions, clock=clock, settings=MINUTE, unkind=unkind) as engine:
+    clock = ManualClock()
+    app, unkind = Called(clock), armed(Fault.SENT_NOT_COMMITTED, "once" if name == "parent" else name)
+    async with running(app.functions, clock=clock, settings=MINUTE, unkind=unkind) as engine:
         await engine.hub.start(name, "i", None)
         await clock.next_alarm()
-        await engine.store.until(lambda: holds(len(calls) == 1))
+        await engine.store.until(app.has_begun)
         clock.advance(60)
-        ended = await engine.store.until_ended("i")
-    assert [seconds for _, seconds in calls] == [0.0, 60.0]
-    assert calls[0][0] != calls[1][0]
-    assert ended.status is Status.COMPLETED
-    assert json.loads(ended.output or "") in {calls[number][0] for number in answers}
-    requests = [json.loads(payload)["batch"][0]["id"] for kind, payload in functions.payloads if kind == "entity"]
+        status, output = await engine.ended("i")
+    assert (app.seconds, len(set(app.texts)), status) == ([0.0, 60.0], 2, "Completed")
+    assert output in {app.texts[number] for number in answers}
+    requests = [json.loads(payload)["batch"][0]["id"] for kind, payload in app.functions.payloads if kind == "entity"]
     assert len(set(requests)) == len(requests)
-
-
-async def holds(condition: bool) -> bool:
-    """Return what was evaluated at this moment."""
-    return condition
 
 
 async def test_a_purge_under_a_running_entity_has_the_host_take_one_item_in_ten_seconds(
@@ -144,14 +142,12 @@ async def have_run(journal: Journal, count: int) -> bool:
 
 async def test_a_call_that_an_instance_without_the_entity_takes_fails_its_caller() -> None:
     """The orchestration sees the real host's sentence."""
-    calls: list[tuple[str, float]] = []
-    functions = SdkFunctions(build_app(ManualClock(), calls))
-    async with running(functions, unkind=armed(Fault.LOST_OPERATION)) as engine:
+    app = Called(ManualClock())
+    async with running(app.functions, unkind=armed(Fault.LOST_OPERATION)) as engine:
         await engine.hub.start("calls_entity", "i", None)
-        ended = await engine.store.until_ended("i")
-    assert ended.status is Status.FAILED
-    assert "The function 'tally' doesn't exist, is disabled, or is not an entity function." in (ended.output or "")
-    assert calls == []
+        status, output = await engine.ended("i")
+    assert (status, app.texts) == ("Failed", [])
+    assert "The function 'tally' doesn't exist, is disabled, or is not an entity function." in output
 
 
 @pytest.mark.parametrize(
@@ -161,22 +157,20 @@ async def test_an_activity_whose_host_died_comes_again_after_the_visibility_time
     fault: Fault, times: list[float]
 ) -> None:
     """Five minutes by default, whether or not the function had done its work."""
-    clock, calls = ManualClock(), list[tuple[str, float]]()
-    unkind = armed(fault, "act")
-    async with running(SdkFunctions(build_app(clock, calls)), clock=clock, unkind=unkind) as engine:
+    clock = ManualClock()
+    app = Called(clock)
+    async with running(app.functions, clock=clock, unkind=armed(fault, "act")) as engine:
         await engine.hub.start("once", "i", None)
         await clock.next_alarm()
         clock.advance(299.9)
         await asyncio.sleep(0)
         clock.advance(0.1)
-        ended = await engine.store.until_ended("i")
-    assert ended.status is Status.COMPLETED
-    assert [seconds for _, seconds in calls] == times
-    assert len({text for text, _ in calls}) == 1
+        status, _ = await engine.ended("i")
+    assert (status, app.seconds, len(set(app.texts))) == ("Completed", times, 1)
 
 
-async def test_a_message_that_is_late_is_overtaken() -> None:
-    """Up to a second, as a queue is polled."""
+async def test_a_message_that_is_late_is_overtaken_and_a_clients_signal_may_come_twice() -> None:
+    """Up to a second late, as a queue is polled."""
     clock, journal = ManualClock(), Journal()
     journal.may_end.clear()
     unkind = armed(Fault.DELIVERED_LATE, nth=2)
@@ -189,16 +183,11 @@ async def test_a_message_that_is_late_is_overtaken() -> None:
         await engine.state_is(KEY, '["first", "next"]')
         clock.advance(1)
         await engine.state_is(KEY, '["first", "next", "late"]')
-
-
-async def test_a_clients_signal_may_come_twice() -> None:
-    clock, journal = ManualClock(), Journal()
-    unkind = armed(Fault.DELIVERED_TWICE)
-    async with running(ScriptedEntities(journal.answer), clock=clock, unkind=unkind) as engine:
+        unkind.arm(Fault.DELIVERED_TWICE, "*", 1)
         await engine.hub.signal(KEY, "a", None)
-        await engine.state_is(KEY, '["a"]')
+        await engine.state_is(KEY, '["first", "next", "late", "a"]')
         clock.advance(1)
-        await engine.state_is(KEY, '["a", "a"]')
+        await engine.state_is(KEY, '["first", "next", "late", "a", "a"]')
 
 
 @pytest.mark.parametrize("nth", [None, 9])
@@ -248,27 +237,16 @@ NO_FAULT = "has '.*'; give FAULT, FAULT TARGET or FAULT TARGET N"
 NO_PACE = "is '.*'; give at most one seed and one 'faster N', N fr"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("purge", NO_FAULT),
-        ("lost-operation * x", NO_FAULT),
-        ("lost-operation a 1 more", NO_FAULT),
-        ("7; 8", NO_PACE),
-        ("faster 0", NO_PACE),
-        ("faster x", NO_PACE),
-        ("7; faster 2; faster 3", NO_PACE),
-    ],
-)
-def test_a_variable_that_nobody_can_repeat_is_refused(text: str, reason: str) -> None:
-    """A misspelt fault would make a test that shows nothing."""
-    with pytest.raises(SettingsError, match=f"DEVHOST_UNKIND {reason}"):
-        read_unkind(text)
-
-
 @pytest.mark.behaviour("engine.unkind-seeds")
-def test_the_same_seed_has_the_same_faults(seed: int) -> None:
-    """A run that failed can be had again."""
+def test_a_variable_that_nobody_can_repeat_is_refused_and_the_same_seed_has_the_same_faults(seed: int) -> None:
+    """A misspelt fault would make a test that shows nothing; a run that failed can be had again."""
+    for reason, texts in {
+        NO_FAULT: ("purge", "lost-operation * x", "lost-operation a 1 more"),
+        NO_PACE: ("7; 8", "faster 0", "faster x", "7; faster 2; faster 3"),
+    }.items():
+        for text in texts:
+            with pytest.raises(SettingsError, match=f"DEVHOST_UNKIND {reason}"):
+                read_unkind(text)
     seeded = [Seeded(number) for number in (seed, seed, seed + 1)]
     struck = [[unkind.strikes(Fault.DELIVERED_LATE, "i") for _ in range(200)] for unkind in seeded]
     assert struck[0] == struck[1] != struck[2]

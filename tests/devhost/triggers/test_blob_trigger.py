@@ -51,47 +51,34 @@ def watched(storage: Storage, tmp_path: Path) -> Watched:
     return Watched(storage, tmp_path)
 
 
-async def test_a_blob_that_is_written_is_given_to_the_function(storage: Storage, watched: Watched) -> None:
-    """With its name, its address and its properties, of which the 45 have the real host's names."""
+async def test_a_blob_that_is_written_is_given_to_the_function_once_for_each_of_its_etags(
+    storage: Storage, watched: Watched
+) -> None:
+    """With its name, its address and its properties, of which the 45 have the real host's names.
+
+    Again with the same content, or when only its metadata changed; not at the next start.
+    """
+    kind = ContentSettings(content_type="text/plain", content_language="en")
     async with watched.host():
-        storage.upload(
-            watched.container,
-            "a b/é.txt",
-            b"hello 0",
-            metadata={"who": "me"},
-            content_settings=ContentSettings(content_type="text/plain", content_language="en"),
-        )
+        storage.upload(watched.container, "a b/é.txt", b"hello 0", metadata={"who": "me"}, content_settings=kind)
         blob = await watched.seen.next()
-
-    assert (blob.name, blob.length, blob.read()) == (f"{watched.container}/a b/é.txt", 7, b"hello 0")
-    assert blob.uri.endswith(f"/{watched.container}/a%20b/%C3%A9.txt")
-    assert blob.metadata == {"who": "me"}
-    properties = blob.blob_properties
-    assert len(properties) == 45
-    assert {name: properties[name] for name in ("ContentType", "ContentLanguage", "ContentLength", "BlobType")} == {
-        "ContentType": "text/plain",
-        "ContentLanguage": "en",
-        "ContentLength": 7,
-        "BlobType": 0,
-    }
-    assert (properties["Metadata"], properties["CacheControl"], properties["ETag"]) == ({"who": "me"}, None, {})
-
-
-async def test_a_blob_comes_once_for_each_of_its_etags(storage: Storage, watched: Watched) -> None:
-    """Also with the same content, or when only its metadata changed; not at the next start."""
-    async with watched.host():
-        storage.upload(watched.container, "a", b"same")
+        storage.upload(watched.container, "a b/é.txt", b"hello 0")
         await watched.seen.next()
-        storage.upload(watched.container, "a", b"same")
-        await watched.seen.next()
-        storage.blobs.get_blob_client(watched.container, "a").set_blob_metadata({"who": "me"})
+        storage.blobs.get_blob_client(watched.container, "a b/é.txt").set_blob_metadata({"who": "you"})
         last = await watched.seen.next()
     async with watched.host():
         storage.upload(watched.container, "b", b"new")
         new = await watched.seen.next()
 
-    assert last.metadata == {"who": "me"}
-    assert (new.read(), watched.seen.is_empty) == (b"new", True)
+    assert (last.metadata, new.read(), watched.seen.is_empty) == ({"who": "you"}, b"new", True)
+    assert (blob.name, blob.length, blob.read()) == (f"{watched.container}/a b/é.txt", 7, b"hello 0")
+    assert blob.uri.endswith(f"/{watched.container}/a%20b/%C3%A9.txt")
+    assert blob.metadata == {"who": "me"}
+    properties = blob.blob_properties
+    assert len(properties) == 45
+    shown = {"ContentType": "text/plain", "ContentLanguage": "en", "ContentLength": 7, "BlobType": 0}
+    assert {name: properties[name] for name in shown} == shown
+    assert (properties["Metadata"], properties["CacheControl"], properties["ETag"]) == ({"who": "me"}, None, {})
 
 
 async def test_paths_have_parameters_which_outputs_may_name(storage: Storage, tmp_path: Path) -> None:
@@ -128,11 +115,8 @@ async def test_a_blob_that_fails_is_given_up_after_five_tries(storage: Storage, 
     [message] = poison_of(watched)
     assert blob.read() == b"next"
     assert list(message) == ["Type", "FunctionId", "BlobType", "ContainerName", "BlobName", "ETag"]
-    assert (message["Type"], message["FunctionId"], message["BlobName"]) == (
-        "BlobTrigger",
-        "Host.Functions.watch",
-        "bad.txt",
-    )
+    named = message["Type"], message["FunctionId"], message["BlobName"]
+    assert named == ("BlobTrigger", "Host.Functions.watch", "bad.txt")
     assert message["ETag"].startswith('"0x')
 
 
@@ -186,16 +170,13 @@ async def test_a_blob_whose_host_died_before_it_was_queued_is_taken_over(storage
     assert properties.metadata == {}
 
 
-@pytest.mark.parametrize("path", ["{container}/a", "/a"])
-def test_a_path_without_a_container_is_refused(path: str) -> None:
-    app = func.FunctionApp()
-    app.blob_trigger(arg_name="blob", path=path, connection="c")(lambda blob: None)
-    with pytest.raises(FunctionLoadError, match="give a container's name before the first /"):
-        index_of(app)
-
-
-def test_hosts_of_one_folder_have_one_id(tmp_path: Path) -> None:
+def test_a_path_without_a_container_is_refused_and_hosts_of_one_folder_have_one_id(tmp_path: Path) -> None:
     """The setting of the real host wins."""
+    for path in ("{container}/a", "/a"):
+        app = func.FunctionApp()
+        app.blob_trigger(arg_name="blob", path=path, connection="c")(lambda blob: None)
+        with pytest.raises(FunctionLoadError, match="give a container's name before the first /"):
+            index_of(app)
     assert host_id(tmp_path, {}) == host_id(tmp_path / "x" / "..", {})
     assert host_id(tmp_path, {}) != host_id(tmp_path / "x", {})
     assert host_id(tmp_path, {"AzureFunctionsWebHost__hostid": "Mine"}) == "mine"

@@ -122,12 +122,15 @@ def test_a_storage_that_comes_later_is_listened_to_then(queues: Queues, npm_pack
     assert (status, again) == (500, "Listening: count, hold.")
 
 
+MANAGED = {"AzureWebJobsStorage__accountName": "mine"}
+
+
 @pytest.mark.behaviour("devhost.storage-away")
 @pytest.mark.parametrize(
     ("account", "environ", "sentence"),
     [
         ("", {}, "There is no setting AzureWebJobsStorage. Set it to UseDevelopmentStorage=true for Azurite"),
-        ("", {"AzureWebJobsStorage__accountName": "mine"}, "(AzureWebJobsStorage__...), which is for Azure alone"),
+        ("", MANAGED, "(AzureWebJobsStorage__...), which is for Azure alone"),
         ("nonsense", {}, "The setting AzureWebJobsStorage is not a connection string of a storage account"),
     ],
 )
@@ -135,7 +138,5 @@ def test_a_setting_that_names_no_storage_is_said_by_name(
     tmp_path: Path, account: str, environ: dict[str, str], sentence: str
 ) -> None:
     """In one line for all functions that cannot listen without it; the app is served."""
-    folder = make_app(tmp_path, LISTENERS)
-    with RunningHost(folder, environ={"AzureWebJobsStorage": account, **environ}) as host:
-        line = host.wait_for("Not listening: take, watch. ")
-    assert sentence in line
+    with RunningHost(make_app(tmp_path, LISTENERS), environ={"AzureWebJobsStorage": account, **environ}) as host:
+        assert sentence in host.wait_for("Not listening: take, watch. ")

@@ -61,20 +61,15 @@ def test_what_is_set_becomes_messages(
     assert [body.decode() for body in storage.bodies(queue)] == messages
 
 
-def test_bytes_are_sent_as_they_are(client: httpx.Client, storage: Storage) -> None:
-    queue = storage.name()
-    assert client.post(f"outs/{queue}/bytes").status_code == 200
-    assert storage.bodies(queue) == [b"\x00\xff\x01"]
-
-
-def test_a_blob_is_written_over_the_last(client: httpx.Client, storage: Storage) -> None:
+def test_bytes_are_sent_as_they_are_and_a_blob_is_written_over_the_last(client: httpx.Client, storage: Storage) -> None:
     """As bytes of no kind, in a container that is made, with the mark of the real host."""
-    container = storage.name()
+    name = storage.name()
+    assert client.post(f"outs/{name}/bytes").status_code == 200
     for content in (b"\x00\xff", b"second"):
-        assert client.post(f"blob/{container}/b.bin", content=content).text == "ok"
-    properties = storage.blobs.get_blob_client(container, "b.bin").get_blob_properties()
+        assert client.post(f"blob/{name}/b.bin", content=content).text == "ok"
+    properties = storage.blobs.get_blob_client(name, "b.bin").get_blob_properties()
 
-    assert storage.blob(container, "b.bin") == b"second"
+    assert (storage.bodies(name), storage.blob(name, "b.bin")) == ([b"\x00\xff\x01"], b"second")
     assert properties.content_settings.content_type == "application/octet-stream"
     assert list(properties.metadata) == ["AzureWebJobsParentId"]
 

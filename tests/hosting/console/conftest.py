@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.hosting.console.console import Console
+from tests.hosting.console.console import Console, task_hub
 from tests.hosting.console.orchestrators import console_worker
-from tests.hosting.console.task_hub import task_hub
 from tests.support.kept_in import HUB, KINDS, settings_of
 
 KEPT_IN = [pytest.param(kind, marks=() if kind == "sqlite" else pytest.mark.slow) for kind in KINDS]

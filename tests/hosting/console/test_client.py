@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import pytest
+from agent_framework_durabletask import DurableAIAgentClient
 from durabletask.client import AsyncTaskHubGrpcClient, TaskHubGrpcClient
 from durabletask.entities import EntityInstanceId
 from durabletask.worker import TaskHubGrpcWorker
@@ -19,8 +20,7 @@ from hosting.core.entity.called_run import AgentRunError
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
 from hosting.task_hub import TaskHubClient
 from state.codec import read
-from tests.hosting.console.console import GUARD_SECONDS, Console, stored
-from tests.hosting.console.task_hub import task_hub
+from tests.hosting.console.console import GUARD_SECONDS, Console, stored, task_hub
 from tests.support.app.scripted import scripted_agent
 
 
@@ -31,15 +31,33 @@ class City(BaseModel):
 
 
 @pytest.mark.behaviour("console.client")
-def test_runs_with_one_session_are_one_conversation(console: Console) -> None:
+def test_runs_with_one_session_are_one_conversation_stored_as_every_host_stores_it(console: Console) -> None:
+    """In the public form, under the entity of every host: an object, which dashboards and other packages read."""
     with console.client() as client:
         writer = client.get_agent("writer")
         session = writer.create_session()
         first = writer.run("my name is Ada", session=session)
         within, apart = writer.run("recall", session=session), writer.run("recall")
+        text = stored(console.task_hub(), "writer", session.session_id)
 
     assert (first.text, within.text, apart.text) == ("echo: my name is Ada", "my name is Ada | recall", "recall")
     assert within.additional_properties["thread_id"] == session.session_id
+    document = json.loads(text)
+    kinds = [entry["$type"] for entry in document["data"]["conversationHistory"]]
+    assert (document["schemaVersion"], kinds[:2]) == ("1.1.0", ["request", "response"])
+    assert read(text).data.conversation_history[0].correlation_id
+
+
+@pytest.mark.behaviour("console.moving-over")
+def test_the_ecosystems_own_client_reaches_our_agents_and_reads_their_answers_in_the_thread(console: Console) -> None:
+    """A program changes its worker, and nothing else: it signals a request of its own form and polls the thread."""
+    writer = DurableAIAgentClient(console.task_hub(), max_poll_retries=50, poll_interval_seconds=0.1).get_agent(
+        "writer"
+    )
+    session = writer.create_session()
+    answers = [writer.run(message, session=session).text for message in ("my name is Ada", "recall")]
+
+    assert answers == ["echo: my name is Ada", "my name is Ada | recall"]
 
 
 @pytest.mark.behaviour("console.client")
@@ -64,22 +82,17 @@ def test_a_run_that_outlives_the_wait_raises_an_error_that_names_agent_and_run(c
 
 
 @pytest.mark.behaviour("console.client")
-def test_a_wrong_call_is_refused_and_nothing_is_sent(console: Console) -> None:
-    """As in an orchestration, and what settings forbid too."""
+async def test_a_wrong_call_is_refused_and_nothing_is_sent(console: Console) -> None:
+    """As in an orchestration; what settings forbid too; and an engine that cannot be reached is named."""
     with console.client() as client:
-        writer = client.get_agent("writer")
         with pytest.raises(HostingError, match="The message is blank"):
-            writer.run(" ")
+            client.get_agent("writer").run(" ")
         with pytest.raises(HostingError, match="cannot be a function's name"):
             client.get_agent("no/such/name")
-
-
-@pytest.mark.behaviour("console.client")
-async def test_an_engine_that_cannot_be_reached_is_named() -> None:
-    nowhere = TaskHubClient(TaskHubGrpcClient(host_address="127.0.0.1:1"))
-
+    with pytest.raises(ConfigurationError, match="which clients cannot share with workers"):
+        AgentClient(console.task_hub(), environ={"AGENT_LOG": "memory"})
     with pytest.raises(EngineUnavailableError, match="The durable engine cannot be reached"):
-        await nowhere.read("dafx-writer", "t")
+        await TaskHubClient(TaskHubGrpcClient(host_address="127.0.0.1:1")).read("dafx-writer", "t")
 
 
 @pytest.mark.behaviour("console.client")
@@ -134,12 +147,6 @@ def test_a_sweep_ends_the_threads_whose_time_is_up(options: dict[str, Any]) -> N
     assert (swept.signalled, counts) == (1, ["1", "3"])
 
 
-@pytest.mark.behaviour("console.client")
-def test_a_log_that_no_worker_shares_is_refused(console: Console) -> None:
-    with pytest.raises(ConfigurationError, match="which clients cannot share with workers"):
-        AgentClient(console.task_hub(), environ={"AGENT_LOG": "memory"})
-
-
 def end_meeting(console: Console) -> None:
     """Have the run end that waits for one more."""
     with console.client() as client:
@@ -152,16 +159,3 @@ def until_gone(hub: TaskHubGrpcClient, entity: EntityInstanceId) -> None:
     while (found := hub.get_entity(entity)) is not None and found.get_state():
         assert time.monotonic() < end
         time.sleep(0.01)  # the engine tells nobody
-
-
-@pytest.mark.behaviour("console.client")
-def test_the_thread_is_stored_in_the_public_form_under_the_entity_of_every_host(console: Console) -> None:
-    """As an object, which dashboards and other packages read."""
-    with console.client() as client:
-        client.get_agent("writer").run("hello", session=client.get_agent("writer").get_session("stored"))
-        text = stored(console.task_hub(), "writer", "stored")
-
-    document = json.loads(text)
-    kinds = [entry["$type"] for entry in document["data"]["conversationHistory"]]
-    assert (document["schemaVersion"], kinds) == ("1.1.0", ["request", "response"])
-    assert read(text).data.conversation_history[0].correlation_id

@@ -22,8 +22,7 @@ from durabletask.worker import TaskHubGrpcWorker
 from hosting.console.client import AsyncAgentClient
 from hosting.console.worker import AgentWorker
 from hosting.core.thread.events import TERMINALS
-from tests.hosting.console.console import logged, stored
-from tests.hosting.console.task_hub import task_hub
+from tests.hosting.console.console import logged, stored, task_hub
 from tests.support.clerk import clerk
 from tests.support.failing_log import Faults, Proxy, in_each_way, proxied, set_for_each_call
 from tests.support.kept_in import HUB, settings_of

@@ -1,20 +1,29 @@
-"""Workers that are killed by SIGKILL: the engine hands their work to another, which goes on from the log."""
+"""Workers killed by SIGKILL, whose work another does from the log; and a killed hub, the local host's."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from durabletask.client import TaskHubGrpcClient
 
 from hosting.console.client import AgentClient
-from tests.hosting.console.task_hub import task_hub
+from tests.hosting.console.console import task_hub
 from tests.hosting.console.worker_processes import messages_run, until_model_called, worker_process
 from tests.support.kept_in import over, settings_of
 from tests.support.running_host import START_GUARD_SECONDS
+from tests.support.warm_python import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.behaviour("console.killed")]
+pytestmark = pytest.mark.slow
+
+REJOINED_SECONDS = 60
+"""How long the SDK's worker may take until it looks for its hub again."""
 
 
 @pytest.fixture
@@ -23,6 +32,7 @@ def stores(request: pytest.FixtureRequest) -> dict[str, str]:
     return settings_of(request.param, request)
 
 
+@pytest.mark.behaviour("console.killed")
 @over("stores", "sqlite", "tables")
 def test_an_orchestration_goes_on_in_another_worker_and_asks_for_no_recorded_answer_again(
     tmp_path: Path, stores: dict[str, str]
@@ -40,6 +50,7 @@ def test_an_orchestration_goes_on_in_another_worker_and_asks_for_no_recorded_ans
     assert messages_run(tmp_path) == ["a poem", "sleep 0.5", "sleep 0.5"]
 
 
+@pytest.mark.behaviour("console.killed")
 @over("stores", "sqlite", "redis")
 def test_a_client_waits_through_the_death_of_the_worker(tmp_path: Path, stores: dict[str, str]) -> None:
     """Its run ends in another one, and has one place in the conversation."""
@@ -60,3 +71,37 @@ def test_a_client_waits_through_the_death_of_the_worker(tmp_path: Path, stores: 
 
     assert (response.text, counted.text) == ("echo: sleep 0.5", "3")
     assert messages_run(tmp_path) == ["sleep 0.5", "sleep 0.5", "count"]
+
+
+@contextmanager
+def hub(folder: Path, port: str = "0") -> Iterator[str]:
+    """Serve a task hub whose files are in the folder; its address. It is killed at the end of the block."""
+    command = [sys.executable, "-m", "devhost", "workers", "--port", port]
+    process = subprocess.Popen(command, cwd=folder, env={"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.behaviour("console.local-hub")
+@pytest.mark.timeout(120)
+def test_an_orchestration_goes_on_when_its_killed_hub_is_there_again(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The worker ends its run meanwhile, and finds the hub again: the model was asked once."""
+    stores = settings_of("sqlite", request)
+    with ExitStack() as stack:
+        with hub(tmp_path) as address, TaskHubGrpcClient(host_address=address) as client:
+            stack.enter_context(worker_process(address, tmp_path, stores))
+            instance_id = client.schedule_new_orchestration("nap_after_a_draft", input="a poem")
+            until_model_called(tmp_path, "sleep 0.5")
+        stack.enter_context(hub(tmp_path, address.rpartition(":")[2]))
+        client = stack.enter_context(TaskHubGrpcClient(host_address=address))
+        state = client.wait_for_orchestration_completion(instance_id, timeout=REJOINED_SECONDS)
+
+    assert state is not None
+    assert state.serialized_output == json.dumps(["echo: a poem", "echo: sleep 0.5"])
+    assert messages_run(tmp_path) == ["a poem", "sleep 0.5"]

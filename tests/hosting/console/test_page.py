@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosting.console.task_hub import task_hub
+from tests.hosting.console.console import task_hub
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "guides" / "console.md").read_text(encoding="utf-8")
@@ -32,15 +32,10 @@ worker.stop()
 def test_the_page_s_program_asks_and_remembers_and_so_does_its_orchestration(tmp_path: Path) -> None:
     """The blocks in order, behind an agent and the address of an engine."""
     program = "\n".join([BEFORE, *re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL), AFTER])
+    environ, command = {**os.environ, "PYTHONPATH": str(ROOT)}, [sys.executable, "-c", program]
     with task_hub() as address:
         ended = subprocess.run(
-            [sys.executable, "-c", program, address],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
+            [*command, address], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=30, check=False
         )
 
     assert ended.stdout.splitlines() == [

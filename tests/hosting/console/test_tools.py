@@ -1,4 +1,4 @@
-"""Tools of agents on a console host that start work of days."""
+"""Tools of agents on a console host that start work of days, or that a person approves."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from durabletask.worker import TaskHubGrpcWorker
 from hosting.console.client import AgentClient
 from hosting.console.worker import AgentWorker
 from hosting.tools import current
-from tests.hosting.console.console import GUARD_SECONDS
-from tests.hosting.console.task_hub import task_hub
-from tests.support.clerk import ClerksClient
+from tests.hosting.console.console import GUARD_SECONDS, task_hub
+from tests.support.clerk import ClerksClient, clerk
 
 
 async def start_report(topic: str) -> str:
@@ -78,3 +77,20 @@ def test_a_tool_starts_an_orchestration_and_others_ask_and_tell_it(office: Offic
 
     assert office.reported(f"call report_status report_id={report}") == "Completed cats, approved by Ada"
     assert office.reported("call report_status report_id=nowhere").startswith("Error")
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("approvals.orchestrations")
+def test_a_client_gets_the_requests_and_brings_the_answers(options: dict[str, Any]) -> None:
+    notes: list[str] = []
+    with task_hub() as address, TaskHubGrpcClient(host_address=address) as hub:
+        worker = AgentWorker(TaskHubGrpcWorker(host_address=address), **options)
+        worker.add_agent(clerk(notes.append))
+        with worker, AgentClient(hub, **options) as client:
+            agent = client.get_agent("Clerk")
+            session = agent.create_session()
+            paused = agent.run("call refund 5", session=session)
+            answers = [request.to_function_approval_response(True) for request in paused.user_input_requests]
+            resumed = agent.run(answers, session=session)
+
+    assert (paused.text, resumed.text, len(notes)) == ("One moment.", "told: refunded 5", 1)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from durabletask.entities import EntityContext, EntityInstanceId
@@ -19,7 +22,7 @@ from hosting.console.worker import AgentWorker
 from hosting.errors import ConfigurationError, LogUnavailableError
 from hosting.task_hub import PlainJson
 from tests.support.app.scripted import scripted_agent
-from tests.support.bench import ArmedStore, Bench
+from tests.support.cluster.cluster import AppProcess, Cluster
 from tests.support.flows import chat_flow
 
 ORDER = {"message": "hi", "correlationId": "run-1"}
@@ -41,46 +44,38 @@ class Pauses(threading.Event):
         return self.is_set()
 
 
-def context_of_a_new_thread() -> EntityContext:
-    """Return what the SDK hands to an entity."""
-    converter = JsonDataConverter()
+async def operated(process: AppProcess, pauses: Pauses) -> tuple[object, object]:
+    """Have a thread of a worker, whose log is away, do a new thread's first operation; its result, and the state."""
+    loop, converter = asyncio.get_running_loop(), JsonDataConverter()
     entity = EntityInstanceId("dafx-joker", "t")
-    return EntityContext("@dafx-joker@t", "run", StateShim(None, converter), entity, converter)
-
-
-def come_back(store: ArmedStore) -> None:
-    """Let the store be reached."""
-    store.is_away = False
+    context = EntityContext("@dafx-joker@t", "run", StateShim(None, converter), entity, converter)
+    agents: Any = SimpleNamespace(result_of=lambda work: asyncio.run_coroutine_threadsafe(work, loop).result())
+    process.store.is_away = True
+    served = ServedEntity(process.entity, agents, pauses)
+    return await asyncio.to_thread(served.operate, context, PlainJson(ORDER)), context.get_state()
 
 
 @pytest.mark.behaviour("console.log-away")
-def test_an_operation_begins_when_the_log_is_back(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_operation_begins_when_the_log_is_back(caplog: pytest.LogCaptureFixture) -> None:
     """The SDK would never deliver again what raised; each try has its line in the log."""
-    bench = Bench()
-    bench.store.is_away = True
-    pauses = Pauses(lambda _: come_back(bench.store))
-    context = context_of_a_new_thread()
-
+    process = Cluster().process()
+    pauses = Pauses(lambda _: setattr(process.store, "is_away", False))
     with caplog.at_level(logging.WARNING, "hosting.console.durable"):
-        result = ServedEntity(bench.entity, bench.loop, pauses).operate(context, PlainJson(ORDER))
+        result, state = await operated(process, pauses)
 
     assert json.loads(str(result))["response"] == "echo: hi"
-    assert len(context.get_state()["data"]["conversationHistory"]) == 2
+    assert len(state["data"]["conversationHistory"]) == 2  # type: ignore[index]
     assert [record.args[::2] for record in caplog.records if record.args] == [("t", 0.1), ("t", 0.5)]
 
 
 @pytest.mark.behaviour("console.log-away")
-def test_a_worker_that_stops_waits_for_no_log() -> None:
+async def test_a_worker_that_stops_waits_for_no_log() -> None:
     """The engine delivers the operation to another worker."""
-    bench = Bench()
-    bench.store.is_away = True
-    pauses = Pauses(Pauses.set)
-
+    process, pauses = Cluster().process(), Pauses(Pauses.set)
     with pytest.raises(LogUnavailableError):
-        ServedEntity(bench.entity, bench.loop, pauses).operate(context_of_a_new_thread(), PlainJson(ORDER))
+        await operated(process, pauses)
 
-    assert pauses.count == 2
-    assert bench.agent.seen == []
+    assert (pauses.count, process.agent.turns) == (2, [])
 
 
 @pytest.mark.behaviour("console.worker")

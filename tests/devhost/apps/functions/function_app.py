@@ -1,14 +1,24 @@
-"""Functions on the classic HTTP types, MCP tools, and triggers that the local host does not run."""
+"""Functions of both HTTP styles, MCP tools, an orchestration, and triggers that the local host does not run."""
 
 import asyncio
+import dataclasses
 import json
 import os
 import threading
 import time
 
+import azure.durable_functions as df
 import azure.functions as func
+from azurefunctions.extensions.http.fastapi import JSONResponse, Request, Response, StreamingResponse
+from fastapi import HTTPException
+from starlette.background import BackgroundTask
 
-app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+from hosting.principal import PrincipalRequest, easy_auth
+
+app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+left = asyncio.Event()
+signed_in = easy_auth()
+ERRORS = {"cancelled": asyncio.CancelledError, "exits": SystemExit, "interrupts": KeyboardInterrupt}
 
 RETURNS = {
     "none": None,
@@ -55,9 +65,15 @@ def returns(req: func.HttpRequest):
     return RETURNS[kind] if kind in RETURNS else _responses()[kind]
 
 
-@app.route(route="raises")
+@app.route(route="raises/{kind}")
 async def raises(req: func.HttpRequest) -> func.HttpResponse:
-    raise ValueError("not for callers")
+    raise ERRORS.get(req.route_params["kind"], ValueError)("not for callers")
+
+
+@app.route(route="length", methods=["POST"])
+def length(req: func.HttpRequest) -> str:
+    print("taken")
+    return str(len(req.get_body()))
 
 
 @app.route(route="slow/{how}")
@@ -95,6 +111,121 @@ def a_parameter(req: func.HttpRequest) -> func.HttpResponse:
 @app.route(route="shadow/literal")
 def b_literal(req: func.HttpRequest) -> func.HttpResponse:
     return func.HttpResponse("b_literal")
+
+
+@app.route(route="streaming/echo/{name}", methods=["GET", "POST"])
+async def streaming_echo(req: Request) -> Response:
+    return JSONResponse(
+        {
+            "method": req.method,
+            "url": str(req.url),
+            "path": dict(req.path_params),
+            "query": req.query_params.multi_items(),
+            "forwarded": {name: value for name, value in req.headers.items() if name.startswith("x-")},
+            "length": len(await req.body()),
+        }
+    )
+
+
+@app.route(route="streaming/results/{kind}")
+async def streaming_results(req: Request):
+    kind = req.path_params["kind"]
+    if kind == "refuse":
+        raise HTTPException(status_code=418, detail="a teapot")
+    if kind in ERRORS or kind == "raise":
+        raise ERRORS.get(kind, ValueError)("not for callers")
+    return {"dict": {"a": [1]}, "none": None, "text": "t", "number": 5}[kind]
+
+
+@app.route(route="streaming/chunks")
+async def streaming_chunks(req: Request) -> StreamingResponse:
+    async def chunks():
+        for number in range(3):
+            yield f"data: {number}\n\n"
+            await asyncio.sleep(0)
+
+    return StreamingResponse(chunks(), media_type="text/event-stream")
+
+
+@app.route(route="streaming/endless", methods=["GET", "POST"])
+async def streaming_endless(req: Request) -> StreamingResponse:
+    await req.body()
+
+    async def chunks():
+        try:
+            while True:
+                yield "word\n"
+                await asyncio.sleep(0.001)
+        finally:
+            left.set()
+
+    return StreamingResponse(chunks())
+
+
+@app.route(route="streaming/left")
+async def streaming_left(req: Request) -> Response:
+    await left.wait()
+    return Response("the generator was cancelled")
+
+
+class ReadApart(Response):
+    """A stream that is read in a task of its own, as other libraries have them."""
+
+    def __init__(self, chunks):
+        super().__init__()
+        self.body_iterator = chunks
+
+    async def __call__(self, scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.create_task(self.read(send))
+
+    async def read(self, send):
+        async for chunk in self.body_iterator:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+
+@app.route(route="streaming/breaks/{where}/{kind}")
+async def streaming_breaks(req: Request) -> Response:
+    async def fail():
+        raise ERRORS.get(req.path_params["kind"], ValueError)("not for callers")
+
+    async def chunks():
+        yield b"first"
+        await fail()
+
+    where = req.path_params["where"]
+    if where == "behind":
+        return Response("whole", background=BackgroundTask(fail))
+    return ReadApart(chunks()) if where == "apart" else StreamingResponse(chunks())
+
+
+def who_asks(headers, is_mcp=False):
+    """Who easy_auth says that it is, and what it read."""
+    lower = {name.lower(): value for name, value in headers.items()}
+    who = signed_in(PrincipalRequest(lower, "echo", is_mcp=is_mcp))
+    sent = {name: value for name, value in lower.items() if "principal" in name}
+    return {"who": who and dataclasses.asdict(who), "sent": sent, "on": os.environ.get("WEBSITE_AUTH_ENABLED")}
+
+
+@app.route(route="who/classic")
+def who_classic(req: func.HttpRequest) -> func.HttpResponse:
+    return func.HttpResponse(json.dumps(who_asks(req.headers)))
+
+
+@app.route(route="who/fastapi")
+async def who_fastapi(req: Request) -> JSONResponse:
+    return JSONResponse(who_asks(req.headers))
+
+
+@app.orchestration_trigger(context_name="context")
+def hello(context):
+    return 1
+    yield
+
+
+@app.mcp_tool_trigger(arg_name="context", tool_name="whoami", description="Says who asks")
+def whoami(context: str) -> str:
+    return json.dumps(who_asks(json.loads(context)["transport"]["properties"]["headers"], is_mcp=True))
 
 
 @app.generic_trigger(arg_name="message", type="kafkaTrigger")
