@@ -48,8 +48,8 @@ BEHAVIOURS = {
     "run.flat": "A step of a run costs the same time, storage and memory, however many there were before it.",
     "run.long-steps": "A step that is cut off by the end of its attempt is made again with more time where that does "
     "no harm; one that takes longer than any attempt ends its run by name.",
-    "run.attempts-killed": "A run whose attempts last for less than a second ends with each step made once, in "
-    "processes that are killed one behind another.",
+    "run.attempts-killed": "A run whose attempts last for seconds ends with each step made once, in two processes that "
+    "are killed again and again, over each store.",
     "run.folded": "An answer with too many steps for a conversation is kept without the older of them.",
     "service.retry": "A failed attempt is made again under a claim of its own.",
     "runner.words": "Words are heard as they come and logged in batches with their offset; what is logged twice, said "
