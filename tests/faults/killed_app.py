@@ -18,7 +18,6 @@ import pytest
 from tests.faults.app_process import until_dead
 from tests.support.app_folder import make_app
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
-from tests.support.grouped_app import GroupHost
 from tests.support.kept_in import KINDS
 from tests.support.running_host import RunningHost
 from tests.support.whole_lines import whole_lines
@@ -68,12 +67,6 @@ class KilledApp:
             async with api.http:
                 yield api
 
-    @contextlib.asynccontextmanager
-    async def reaching(self, host: GroupHost) -> AsyncIterator[Api]:
-        api = socket_api(host.origin, self.path / ".agents" / "log.sqlite")
-        async with api.http:
-            yield api
-
     async def killed_by(self, send: Callable[[Api], Awaitable[Any]], point: str, **environ: str) -> None:
         async with self.running(**kill_at(point), **environ) as api:
             with contextlib.suppress(httpx.TransportError):
@@ -104,6 +97,15 @@ class KilledApp:
                 if found:
                     return found
                 await asyncio.sleep(0.02)
+
+    async def ended(self, api: Api, thread: str) -> list[Any]:
+        """Return what is listed of the runs of the thread at this path, the newest first, once all have ended."""
+
+        async def listed() -> Any:
+            runs = (await api.http.get(f"{thread}/runs")).json().get("runs", [])
+            return all(run["ended_at"] for run in runs) and runs
+
+        return list(await self.until(listed))
 
     async def repaired(self, api: Api) -> None:
         """Have the work of twice a day done."""
@@ -157,7 +159,7 @@ class Scenario:
 
 def each_dies(*tables: Sequence[Any]) -> pytest.MarkDecorator:
     """Run a test for each row of these tables, which its fixture `row` is."""
-    return pytest.mark.parametrize(("row", "stores"), itertools.chain(*tables), indirect=True)
+    return pytest.mark.parametrize(("row", "stores"), [*itertools.chain(*tables)], indirect=True)
 
 
 @dataclass(frozen=True)

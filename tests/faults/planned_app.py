@@ -81,13 +81,10 @@ class PlannedApp:
         """Start a host of the app, or of the copy at `path`; with `stands` its runs stop at their points."""
         return RunningHost(path or self.path, environ=self._environ | ({"STANDS": str(self.go_on)} if stands else {}))
 
-    def groups(self, standing: Sequence[int] = (0, 1), durable: int = 0) -> AbstractContextManager[GroupedApp]:
-        """Start two HTTP hosts, and durable ones if any; runs stop at their points in those HTTP ones alone.
-
-        They stop until `go_on` is there.
-        """
-        stands = [{"STANDS": str(self.go_on)} if number in standing else {} for number in range(2)]
-        return grouped_app(self.path, durable=durable, log=self._environ, of_http=stands)
+    def groups(self) -> AbstractContextManager[GroupedApp]:
+        """Start two HTTP hosts, whose runs stop at their points until `go_on` is there, and no durable one."""
+        stands = {"STANDS": str(self.go_on)}
+        return grouped_app(self.path, durable=0, log=self._environ, of_http=[stands] * 2)
 
     def notes(self) -> list[Note]:
         """Return what was done so far in all processes, in order."""

@@ -19,8 +19,8 @@ from hosting.core.thread import head, rows
 from hosting.host_settings import task_hub
 from hosting.settings import read_settings
 from hosting.store_choice import choose_thread_store
-from tests.faults.storm_clients import Client, Thread, Turn
-from tests.support.grouped_app import GroupedApp
+from tests.faults.storm_clients import GUARD_SECONDS, Client, Thread, Turn
+from tests.support.grouped_app import GroupedApp, GroupHost
 from tests.support.seeds import repeated
 
 CLIENTS = 8
@@ -32,6 +32,9 @@ _REQUEST_SECONDS = 10.0
 """Shorter than a process sleeps here: whoever waits at one that does asks another."""
 _SHOWN = 60
 """How many letters of a text a sentence about it shows."""
+INSTANCES = "/runtime/webhooks/durabletask/instances/{}"
+START = "/runtime/webhooks/durabletask/orchestrators/bill/{}"
+LONGEST_PAUSE_SECONDS = 0.3
 INTERRUPTED = {"run_interrupted", "run_crashed", "run_lost"}
 """The codes of runs that a kill may end."""
 
@@ -233,3 +236,43 @@ def _documents(folder: Path) -> dict[str, str]:
     with closing(sqlite3.connect(next(folder.rglob("durable.db")))) as connection:
         found = connection.execute("SELECT entity_id, state FROM entities WHERE state IS NOT NULL").fetchall()
     return {entity_id.split("@", 2)[2]: state for entity_id, state in found}
+
+
+class Bills:
+    """Orchestrations of ids that no other has; HTTP hosts take them, whether a durable one is there or not."""
+
+    def __init__(self, hosts: Sequence[GroupHost]) -> None:
+        self._hosts = hosts
+        self.names: list[str] = []
+
+    async def start(self, chance: random.Random, count: int) -> None:
+        """Start so many, one behind another at times that chance chooses."""
+        async with httpx.AsyncClient(timeout=GUARD_SECONDS) as http:
+            for number in range(count):
+                name = f"bill-{number}-{chance.getrandbits(32):08x}"
+                self.names.append(name)
+                answer = await http.post(chance.choice(self._hosts).origin + START.format(name))
+                assert answer.status_code == 202, answer.text
+                await asyncio.sleep(chance.uniform(0, LONGEST_PAUSE_SECONDS))
+
+    async def wrong(self, charges: Path) -> list[str]:
+        """Say which have no end, or another than theirs, or charged more than once, or not though they say so."""
+        async with httpx.AsyncClient(base_url=self._hosts[0].origin, timeout=GUARD_SECONDS) as http:
+            outputs = {name: await _output(http, name) for name in self.names}
+        charged = Counter(charges.read_text(encoding="utf-8").split())
+        print(f"{len(outputs)} orchestrations, {sum(charged[name] for name in outputs)} of them charged")
+        return [
+            f"{name} ended with {output!r} and was charged {charged[name]} times"
+            for name, output in outputs.items()
+            if (output, charged[name]) != (f"charged {name}", 1) and not (output in INTERRUPTED and charged[name] < 2)
+        ]
+
+
+async def _output(http: httpx.AsyncClient, name: str) -> str:
+    """Return the output of an instance once it has ended, its whole status if that is no success, under the guard."""
+    end = time.monotonic() + GUARD_SECONDS
+    while (answer := await http.get(INSTANCES.format(name))).status_code == 202:
+        assert time.monotonic() < end, answer.text
+        await asyncio.sleep(0.05)
+    status = answer.json()
+    return str(status["output"] if status["runtimeStatus"] == "Completed" else status)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ import httpx
 
 from hosting.names import APP, Address
 from hosting.principal import Principal
+from tests.support.event_stream import frames
 
 RUN = "/api/agents/Storm/run"
 THREADS = "/api/agents/Storm/threads"
@@ -123,14 +124,12 @@ class Client:
         texts: list[str] = []
         after = 0
         while True:
-            page = await self._ask("GET", f"{THREADS}/{thread.thread_id}/messages?limit=200&after={after}")
-            if page.status_code == 404:
+            answer = await self._ask("GET", f"{THREADS}/{thread.thread_id}/messages?limit=200&after={after}")
+            page = {"entries": [], "has_more": False} if answer.status_code == 404 else answer.json()
+            texts += [text for entry in page["entries"] if entry["type"] == "request" for text in _texts(entry)]
+            if not page["has_more"]:
                 return texts
-            entries = page.json()["entries"]
-            texts += [text for entry in entries if entry["type"] == "request" for text in _texts(entry)]
-            if not page.json()["has_more"]:
-                return texts
-            after = entries[-1]["position"]
+            after = page["entries"][-1]["position"]
 
     async def status_of(self, turn: Turn) -> httpx.Response:
         """Return what the address of the turn's run answers."""
@@ -265,13 +264,13 @@ class Client:
                     if answer.status_code != httpx.codes.OK:
                         break
                     turn.run_id = answer.headers.get("x-ms-run-id", turn.run_id)
-                    async for name, frame_id, received in _frames(answer):
-                        cursor = frame_id or cursor
-                        if name == "delta":
-                            screen = screen[: received.get("offset", len(screen))] + received["text"]
-                        if name in _ENDS:
+                    async for frame in frames(answer):
+                        cursor = frame.id or cursor
+                        if frame.event == "delta":
+                            screen = screen[: frame.fields["offset"]] + frame.fields["text"]
+                        if frame.event in _ENDS:
                             turn.screen = screen
-                            self._over(turn, received)
+                            self._over(turn, frame.fields)
                             return
             except httpx.TransportError:
                 pass
@@ -338,14 +337,3 @@ def _emptied(thread: Thread) -> set[int]:
 def _texts(entry: Mapping[str, Any]) -> list[str]:
     contents = (content for message in entry["messages"] for content in message["contents"])
     return [content["text"] for content in contents if content.get("text")]
-
-
-async def _frames(response: httpx.Response) -> AsyncIterator[tuple[str, str, dict[str, Any]]]:
-    """Yield the name, the id and the data of each frame as it comes."""
-    text = ""
-    async for piece in response.aiter_text():
-        *whole, text = (text + piece).split("\n\n")
-        for block in whole:
-            fields = dict(line.split(": ", 1) for line in block.split("\n") if not line.startswith(":"))
-            if "event" in fields:
-                yield fields["event"], fields.get("id", ""), json.loads(fields["data"])

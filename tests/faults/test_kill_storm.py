@@ -22,6 +22,7 @@ import pytest
 
 from devhost.durable.unkind import VARIABLE
 from tests.faults.storm import (
+    Bills,
     Disturb,
     Stormed,
     disordered,
@@ -33,7 +34,6 @@ from tests.faults.storm import (
     storm,
     unredeemed,
 )
-from tests.faults.storm_bills import Bills
 from tests.faults.storm_kept import left_over
 from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy
@@ -142,63 +142,44 @@ def chance(seed: int) -> random.Random:
 
 
 @pytest.mark.behaviour("storm.killed")
+@pytest.mark.behaviour("storm.clocks")
 @pytest.mark.behaviour("owners.by-construction")
 @over("made", "redis")
 @pytest.mark.timeout(1200)
 async def test_nothing_is_lost_or_doubled_while_processes_are_killed(made: StormApp, chance: random.Random) -> None:
-    """Two HTTP processes and the durable one, one of them dead at any time; all users name the same threads."""
+    """Two HTTP processes and the durable one, one of them dead at any time, and the clock of one an hour ahead: no
+    deadline of one is read by the clock of another. All users name the same threads.
+    """
     made = replace(made, environ={**made.environ, "OWNERS": "1"})
-    with grouped_app(made.folder, log=made.environ) as app:
-        _, wrong = await weathered(made, app, chance, TURNS, kill_at_random)
-
-    assert wrong == []
-
-
-@pytest.mark.behaviour("storm.frozen")
-@over("made", "redis")
-async def test_a_process_that_slept_past_its_lease_changes_nothing(made: StormApp, chance: random.Random) -> None:
-    """One that holds callers, then the one that works: others end its runs, and it wakes behind that."""
-
-    async def freeze_each(app: GroupedApp, _: random.Random, __: asyncio.Event) -> None:
-        for host in (app.http[0], app.durable):
-            with host.frozen():
-                await asyncio.sleep(FROZEN_SECONDS)
-
-    with grouped_app(made.folder, log={**made.environ, **SHORT_LEASE}) as app:
-        _, wrong = await weathered(made, app, chance, QUIET_TURNS, freeze_each)
-
-    assert wrong == []
-
-
-@pytest.mark.behaviour("storm.clocks")
-@over("made", "sqlite")
-async def test_processes_whose_clocks_are_an_hour_apart_take_nothing_from_each_other(
-    made: StormApp, chance: random.Random
-) -> None:
-    """No deadline of one is read by the clock of another."""
     with grouped_app(made.folder, log=made.environ, of_http=[HOUR]) as app:
         _, wrong = await weathered(made, app, chance, TURNS, kill_at_random)
 
     assert wrong == []
 
 
+@pytest.mark.behaviour("storm.frozen")
 @pytest.mark.behaviour("storm.durable-absent")
 @over("made", "redis")
-async def test_callers_get_their_answers_while_the_durable_process_is_absent(
+async def test_a_process_that_slept_changes_nothing_and_callers_are_answered_without_the_one_that_works(
     made: StormApp, chance: random.Random
 ) -> None:
-    """What nobody waits for is done when it is back."""
+    """One that holds callers sleeps past its lease, then the one that works: others end its runs, and it wakes behind
+    that. Then it is away, and what nobody waits for is done when it is back.
+    """
     away: list[float] = []
 
-    async def keep_away(app: GroupedApp, _: random.Random, __: asyncio.Event) -> None:
+    async def freeze_each_and_keep_away(app: GroupedApp, _: random.Random, __: asyncio.Event) -> None:
+        for host in (app.http[0], app.durable):
+            with host.frozen():
+                await asyncio.sleep(FROZEN_SECONDS)
         app.durable.kill()
         away.append(time.monotonic())
         await asyncio.sleep(ABSENT_SECONDS)
         away.append(time.monotonic())
         await asyncio.to_thread(app.durable.start)
 
-    with grouped_app(made.folder, log=made.environ) as app:
-        stormed, wrong = await weathered(made, app, chance, QUIET_TURNS, keep_away)
+    with grouped_app(made.folder, log={**made.environ, **SHORT_LEASE}) as app:
+        stormed, wrong = await weathered(made, app, chance, QUIET_TURNS, freeze_each_and_keep_away)
 
     assert wrong == []
     assert {turn.kind for turn in stormed.turns if away[0] < turn.ended_at < away[1]} >= WAITED_FOR

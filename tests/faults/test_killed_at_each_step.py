@@ -151,39 +151,12 @@ def options(has: Asking) -> None:
     assert len(has.runs(key, "Joker")) == 1
 
 
-WHEN: dict[str, Any] = {"type": "function", "name": "when", "parameters": {"type": "object"}}
-CONVERSATION: list[Any] = [
-    {"role": "user", "content": "hi"},
-    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello."}]},
-    {"role": "user", "content": '{"n": "1"}'},
-]
-
-
-def named_tool(has: Asking) -> None:
-    """It is called once, in a thread with the conversation that was sent; its output goes on without the choice."""
-    body = {"tools": [WHEN], "tool_choice": {"type": "function", "name": "when"}}
-    key = new_id()
-    first, again = (
-        has.app.send("POST", "openai/v1/responses", {**body, "input": CONVERSATION}, key=key) for _ in range(2)
-    )
-    (call,) = first["output"]
-    output = {"type": "function_call_output", "call_id": call["call_id"], "output": "noon"}
-    sent = {**body, "input": [*CONVERSATION, call, output]}
-    last = has.app.send("POST", "openai/v1/responses", sent, key=f"{key}-2")
-    items = has.app.read(f"openai/v1/responses/{first['id']}/input_items")["data"]
-
-    assert (call["name"], call["arguments"], again) == ("when", '{"n": "1"}', first)
-    assert last["output"][-1]["content"][0]["text"] == "{}"
-    assert [item["role"] for item in items] == ["user", "assistant", "user"]
-
-
 CLERK = source_of("clerk", "clerk")
 CALLERS = source_of(
     "clerk", "clerk", 'wires=["chat-completions", "responses"], client_tools=True, agents=[clerk(note)]'
 )
 DECLARED = '{"temperature": (0, 1), "reasoning_effort": ["low"], "tool_choice": ["required"]}'
 OBEDIENT = source_of("obedient", "obedient", "", f"app.add_agent(obedient(), options={DECLARED})\n")
-NAMED = source_of("obedient", "obedient", 'wires=["responses"], client_tools=True', "app.add_agent(obedient())\n")
 DECIDED, ACCEPTED = "after the decision was recorded", "after the request was recorded"
 
 
@@ -239,7 +212,6 @@ def killed(
         *killed(
             OBEDIENT, options, "after the result of 'look' was recorded", pytest.mark.behaviour("options.survives-kill")
         ),
-        *killed(NAMED, named_tool, ACCEPTED, pytest.mark.behaviour("options.survives-kill")),
     ],
     indirect=["agent_app_folder", "kept"],
 )

@@ -8,7 +8,6 @@ import dataclasses
 import hashlib
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -152,10 +151,6 @@ async def say_words_that_are_found(app: KilledApp, api: Api) -> None:
     assert places(app, CANARY) or "AI_SEARCH" in app.environ
 
 
-async def reset(app: KilledApp, api: Api) -> None:
-    await api.http.post(f"{THREAD}/reset")
-
-
 async def the_words_are_found_until_they_are_deleted(app: KilledApp, api: Api) -> None:
     assert await find(app, api) == ["t"]
     assert (await api.http.delete(THREAD)).status_code == 204
@@ -211,18 +206,15 @@ WORDS = "joker.search"
         say_words,
         SHORT,
     ).rows(pytest.mark.behaviour("search.exact")),
-    *(
-        Scenario(
-            f"words after {verb.__name__}",
-            SCRIPTED,
-            around(f"log.forget 1 | {WORDS}", f"log.head 1 | {WORDS}"),
-            verb,
-            nobody_has_the_words,
-            say_words_that_are_found,
-            SHORT,
-        ).rows(pytest.mark.behaviour("search.forgotten"))
-        for verb in (delete, reset)
-    ),
+    Scenario(
+        "words after a deletion",
+        SCRIPTED,
+        around(f"log.forget 1 | {WORDS}", f"log.head 1 | {WORDS}"),
+        delete,
+        nobody_has_the_words,
+        say_words_that_are_found,
+        SHORT,
+    ).rows(pytest.mark.behaviour("search.forgotten")),
 )
 async def test_what_a_killed_process_kept_or_erased_is_whole_or_gone(row: Row) -> None:
     """The next one does the rest of what was begun."""
@@ -276,23 +268,16 @@ async def nobody_finds_it(app: KilledApp, api: Api) -> None:
         SHORT,
         A_MINUTE,
     ).rows(pytest.mark.behaviour("search.engine-exact")),
-    *(
-        Scenario(
-            verb.__name__,
-            SEARCHING,
-            around(
-                "engine.remove 1",
-                *(f"attachments.{call} 1 | unsearched" for call in ("put", "erase")),
-                *(f"log.{call} 1 | {INDEXED}" for call in ("append", "forget")),
-            ),
-            verb,
-            nobody_finds_it,
-            say_words_that_are_found,
-            SHORT,
-            A_MINUTE,
-        ).rows(pytest.mark.behaviour("search.engine-forgotten"))
-        for verb in (delete, reset)
-    ),
+    Scenario(
+        "deleted",
+        SEARCHING,
+        around("engine.remove 1", "attachments.put 1 | unsearched", f"log.forget 1 | {INDEXED}"),
+        delete,
+        nobody_finds_it,
+        say_words_that_are_found,
+        SHORT,
+        A_MINUTE,
+    ).rows(pytest.mark.behaviour("search.engine-forgotten")),
 )
 async def test_the_apps_own_engine_loses_nothing_by_a_kill_and_keeps_nothing_that_was_deleted(
     row: Row, server: AiSearchServer
@@ -315,22 +300,3 @@ async def test_the_apps_own_engine_loses_nothing_by_a_kill_and_keeps_nothing_tha
         await app.until(nothing_is_owed)
 
     await dataclasses.replace(row.scenario, end=then).killed_and_ended(row.app, row.point)
-
-
-@pytest.mark.behaviour("search.engine-forgotten")
-async def test_a_service_that_is_away_is_shown_and_forgets_when_it_is_back(
-    tmp_path: Path, stores: dict[str, str], server: AiSearchServer
-) -> None:
-    """What is owed is recorded, and a search says that it is not possible now."""
-    app = KilledApp(tmp_path, stores, SEARCHING, AI_SEARCH=server.endpoint)
-    async with app.running() as api:
-        await say_words_that_are_found(app, api)
-        server.is_away = True
-        deleted = await api.http.delete(THREAD)
-        owing = (await api.http.get("/api/operations")).json()["search_owed"]
-        refused = await api.http.get("/api/threads", params={"search": CANARY})
-        server.is_away = False
-        await app.until(lambda: is_gone(server))
-
-    assert (deleted.status_code in {202, 204}, owing) == (True, 1)
-    assert (refused.status_code, refused.json()["code"]) == (503, "search_unavailable")

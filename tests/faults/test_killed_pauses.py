@@ -147,43 +147,35 @@ CLERKS_THREAD = "/api/agents/Clerk/threads/t"
 INSTANCES = "/runtime/webhooks/durabletask/instances"
 
 
-async def schedule(api: Api, agent: str, message: str, seconds: float) -> str:
+async def schedule(api: Api, message: str, seconds: float) -> str:
     """Make a schedule that runs once on the thread, so long from now, and return its path."""
     at = datetime.now(UTC) + timedelta(seconds=seconds)
     body = {"at": at.isoformat(), "message": message, "thread_id": "t"}
-    answer = await api.http.post(f"/api/agents/{agent}/schedules", json=body)
+    answer = await api.http.post("/api/agents/Clerk/schedules", json=body)
     assert answer.status_code == 201, answer.text
     return httpx.URL(answer.headers["location"]).path
 
 
 async def be_due(app: KilledApp, api: Api) -> None:
-    app.known["place"] = await schedule(api, "Clerk", "hello", 1)
+    app.known["place"] = await schedule(api, "hello", 3)
 
 
-async def one_run(app: KilledApp, api: Api, agent: str = "Clerk") -> None:
-    """Wait until the schedule has recorded the thread's one run, and that has ended."""
+async def the_tick_has_its_run(app: KilledApp, api: Api) -> None:
+    """One, of which nobody had to ask for its end, and the schedule knows it."""
 
     async def last_run() -> Any:
         return (await api.http.get(app.known["place"])).json()["last_run"]
 
-    async def runs() -> Any:
-        listed = (await api.http.get(f"/api/agents/{agent}/threads/t/runs")).json()["runs"]
-        return all(run["ended_at"] for run in listed) and listed
-
     last = await app.until(last_run)
-    (run,) = await app.until(runs)
-    assert (last["run_id"], last["code"], run["status"]) == (run["run_id"], None, "success")
-
-
-async def the_tick_has_its_run(app: KilledApp, api: Api) -> None:
-    """Nobody had to ask for its end, and the schedule knows it."""
-    await one_run(app, api)
+    [run] = await app.ended(api, CLERKS_THREAD)
     shown = (await api.http.get(app.known["place"])).json()
+
+    assert (last["run_id"], last["code"], run["status"]) == (run["run_id"], None, "success")
     assert (shown["status"], shown["next_run_at"]) == ("ended", None)
 
 
 async def be_ahead(app: KilledApp, api: Api) -> None:
-    app.known["place"] = await schedule(api, "Clerk", "call look 1", AHEAD_SECONDS)
+    app.known["place"] = await schedule(api, "call look 1", AHEAD_SECONDS)
 
 
 async def pause_the_schedule(app: KilledApp, api: Api) -> httpx.Response:

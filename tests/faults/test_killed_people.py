@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from typing import Any
 
 import httpx
-import openai
 import pytest
 
 from tests.faults.killed_app import CLERK, KILLED, KilledApp, Row, Scenario, each_dies
@@ -24,7 +22,7 @@ THREAD = f"{CLERKS}/threads/t"
 CALLERS = """
 from tests.support.clerk import clerk
 app = AgentFunctionApp(
-    agents=[clerk(note)], client_tools=True, wires=["responses", "ag-ui", "ai-sdk", "mcp"]
+    agents=[clerk(note)], client_tools=True, wires=["ag-ui", "ai-sdk", "mcp"]
 )
 """
 WHERE = {"name": "where", "parameters": {"type": "object", "properties": {"n": {"type": "string"}}}}
@@ -128,12 +126,6 @@ async def the_rule_is_given_once(app: KilledApp, api: Api) -> None:
     assert app.tools == ["refund", "refund"]
 
 
-async def the_withdrawal_is_repeated(app: KilledApp, api: Api) -> None:
-    assert await withdraw(app, api) == ([] if app.known["point"] == "after 1" else [204])
-    assert len((await say(api, "call refund 7"))["pending_approvals"]) == 1
-    assert app.tools == ["refund"]
-
-
 CHAT = "/api/ai-sdk/Clerk"
 ASKED_IN_CHAT = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "call refund 4"}]}
 
@@ -208,29 +200,8 @@ def the_tool_acted_once(version: str) -> Any:
     return end
 
 
-async def by_responses(app: KilledApp, api: Api) -> str:
-    """Have the caller's function called by OpenAI's client, unless it was shown that, and send its output."""
-    options: Any = {"model": "Clerk", "tools": [{"type": "function", "strict": False, **WHERE}]}
-    url = f"{app.host.origin}/api/openai/v1"
-    async with openai.AsyncOpenAI(api_key="unused", base_url=url, max_retries=0, timeout=4 * GUARD_SECONDS) as client:
-        with contextlib.suppress(openai.APIConnectionError):
-            key = {"idempotency-key": "first"}
-            first = app.known.get("first") or await client.responses.create(
-                input="call where 1, look 2", extra_headers=key, **options
-            )
-            app.known["first"] = first
-            outputs: Any = [
-                {"type": "function_call_output", "call_id": item.call_id, "output": "here"}
-                for item in first.output
-                if item.type == "function_call"
-            ]
-            last = await client.responses.create(input=outputs, previous_response_id=first.id, **options)
-            return str(last.output_text)
-    return ""
-
-
 async def by_ag_ui(app: KilledApp, api: Api) -> str:
-    """Do the same over AG-UI, as a page that has the messages that it was shown."""
+    """Have the caller's function called, and send its result, as a page that has the messages that it was shown."""
     first = wanted("call where 1, look 2", thread="t", tools=[WHERE])
 
     async def ran(fields: dict[str, Any]) -> Any:
@@ -246,15 +217,9 @@ async def by_ag_ui(app: KilledApp, api: Api) -> str:
     return text_of(await ran({**again, "messages": [*messages, *results]}))
 
 
-WIRES = {"responses": by_responses, "ag-ui": by_ag_ui}
-
-
-def the_caller_has_its_answer(wire: str) -> Any:
-    async def end(app: KilledApp, api: Api) -> None:
-        """It sends again what got no answer; the app's own tool runs once."""
-        assert (await WIRES[wire](app, api), app.tools) == ("told: here | saw 2", ["look"])
-
-    return end
+async def the_caller_has_its_answer(app: KilledApp, api: Api) -> None:
+    """It sends again what got no answer; the app's own tool runs once."""
+    assert (await by_ag_ui(app, api), app.tools) == ("told: here | saw 2", ["look"])
 
 
 HURRIED = "from tests.support.asker import hurried\napp = AgentFunctionApp(agents=[hurried(note)])\n"
@@ -364,9 +329,6 @@ AROUND_A_DEFAULT = (
     Scenario("new rule", STANDING, ["after 5"], approve_for_good, the_rule_is_given_once).rows(
         pytest.mark.behaviour("approvals.standing-killed")
     ),
-    Scenario(
-        "withdrawn rule", STANDING, ["after 1", "before 1"], withdraw, the_withdrawal_is_repeated, approve_for_good
-    ).rows(pytest.mark.behaviour("approvals.standing-killed")),
     Scenario("chat", CALLERS, [*AROUND_AN_ANSWER, "before completed 2"], chat, the_chat_is_whole).rows(
         pytest.mark.behaviour("ai-sdk.survives-kill")
     ),
@@ -380,15 +342,8 @@ AROUND_A_DEFAULT = (
         run_the_workflow,
         the_workflow_asked_once,
     ).rows(pytest.mark.behaviour("workflows.asks-survives-kill")),
-    *(
-        Scenario(
-            wire,
-            CALLERS,
-            [*AROUND_AN_ANSWER, "before completed 2"],
-            WIRES[wire],
-            the_caller_has_its_answer(wire),
-        ).rows(pytest.mark.behaviour("client-tools.survives-kill"))
-        for wire in WIRES
+    Scenario("ag-ui", CALLERS, [*AROUND_AN_ANSWER, "before completed 2"], by_ag_ui, the_caller_has_its_answer).rows(
+        pytest.mark.behaviour("client-tools.survives-kill")
     ),
     *(
         Scenario(f"mcp {version}", CALLERS, AROUND_AN_ANSWER, over_mcp(version), the_tool_acted_once(version)).rows(

@@ -1,6 +1,8 @@
-"""Streams of each wire under SIGKILL: one process is killed while runs that it streams stand around their records.
+"""Streams of each wire under SIGKILL: one of two HTTP processes is killed, or sleeps, while runs that it streams stand
+around their records.
 
-A client that comes back to another process with what it has gets the rest: each event once, and each word.
+A client that comes back to the other process with what it has gets the rest: each event once, and each word. Whoever
+reads at that one notices nothing.
 """
 
 from __future__ import annotations
@@ -8,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Coroutine, Mapping
+import sys
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,15 +19,16 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults.killed_app import KILLED, KilledApp, Row, Scenario, each_dies
-from tests.faults.planned_app import PlannedApp, points
+from tests.faults.killed_app import KILLED
+from tests.faults.planned_app import PlannedApp, PlannedRun, points
 from tests.support.a2a import HEADERS, message, payloads, taken
-from tests.support.ag_ui import events_of, folded, states, wanted
-from tests.support.carriers import Api
-from tests.support.event_stream import Frame, parse, words
+from tests.support.ag_ui import events_of, folded, wanted
+from tests.support.event_stream import Frame, frames, parse, words
+from tests.support.kept_in import over
 from tests.support.mcp_wire import Session
 from tests.support.mcp_wire import events_of as mcp_events
 from tests.support.planned import ALL_SAID
+from tests.support.redis_server import RedisServer
 from tests.support.seeds import IS_EXPLORING
 
 pytestmark = KILLED
@@ -33,50 +37,36 @@ GUARD_SECONDS = 60.0
 # The first words, three begins of tools with words before them, five results, the end with the last words.
 APPENDS = 1 + 3 + 5 + 1
 EACH = points(APPENDS)
-SOME = ["before 1", "after 4", "after 6", "before 10"]
+SOME = ["before 1", "after 4", "after 6", "before 10", "after 10"]
 STOOD_AT = EACH if IS_EXPLORING else SOME
 """Where a begin, a result and the end stand."""
 SETTINGS = {"AGENT_STREAM_BATCH_SECONDS": "10", "LEASE_SECONDS": "1"}
 AT_EACH_POINT = pytest.mark.parametrize(
     "point", [point if point in SOME else pytest.param(point, marks=pytest.mark.explore) for point in EACH]
 )
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a client sends; it is read as a stream."""
-
-    path: str
-    body: Any
-    headers: Mapping[str, str]
+OVER_LOGS = over("log_settings", "sqlite", "redis")
+Http = httpx.AsyncClient
 
 
 @dataclass(frozen=True)
 class Wire:
-    """What begins a run that stands at a point, and what its client asks of the next process with what it has."""
+    """What begins a run that stands at a point, as path, body and headers, and what its client asks the other process
+    with what it has.
+    """
 
-    begin: Callable[[str], Request]
-    come_back: Callable[[httpx.AsyncClient, str, str], Coroutine[Any, Any, Any]]
-
-
-def begin_plain(point: str) -> Request:
-    return Request("agents/Speaker/run", {"message": point, "stream": True}, {})
+    begin: Callable[[str], tuple[str, Any, dict[str, str]]]
+    come_back: Callable[[Http, str, str], Coroutine[Any, Any, Any]]
 
 
-async def resume_plain(http: httpx.AsyncClient, point: str, had: str) -> tuple[list[Frame], list[Frame]]:
+async def resume_plain(http: Http, point: str, had: str) -> tuple[list[Frame], list[Frame]]:
     """Return all frames with the rest behind the last id, and those that somebody gets who reads it all anew."""
     before = parse(had)
-    run = before[0].fields
-    events = f"agents/Speaker/threads/{run['thread_id']}/runs/{run['run_id']}/events"
+    events = events_of_run(run_of("Speaker", point, had))
     rest = await http.get(events, headers={"last-event-id": str(before[-1].id)})
     return [*before, *parse(rest.text)], parse((await http.get(events)).text)
 
 
-def begin_response(point: str) -> Request:
-    return Request("openai/v1/responses", {"model": "Speaker", "input": point, "stream": True}, {})
-
-
-async def resume_response(http: httpx.AsyncClient, point: str, had: str) -> tuple[list[Any], list[Any]]:
+async def resume_response(http: Http, point: str, had: str) -> tuple[list[Any], list[Any]]:
     """Return all events with the rest behind the last number, and all of them anew."""
     before = response_events(had)
     response = f"openai/v1/responses/{before[0]['response']['id']}"
@@ -89,16 +79,12 @@ def response_events(text: str) -> list[Any]:
     return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
 
 
-def begin_page(point: str) -> Request:
-    return Request("ag-ui/Speaker", asked_by_page(point), {})
-
-
 def asked_by_page(point: str) -> dict[str, Any]:
     name = point.replace(" ", "-")
     return wanted(point, thread=name, run=f"run-{name}")
 
 
-async def resume_page(http: httpx.AsyncClient, point: str, had: str) -> tuple[list[Any], list[Any], list[Any]]:
+async def resume_page(http: Http, point: str, had: str) -> tuple[list[Any], list[Any], list[Any]]:
     """Return the page's messages at the end by the run sent again with what it had, its events, and those anew."""
     asked = asked_by_page(point)
     messages = folded(events_of(had), asked["messages"])
@@ -107,85 +93,199 @@ async def resume_page(http: httpx.AsyncClient, point: str, had: str) -> tuple[li
     return folded(again, messages), again, folded(anew, asked["messages"])
 
 
-def begin_task(point: str) -> Request:
-    params = {"message": message(point)}
-    return Request(
-        "a2a/Speaker", {"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": params}, HEADERS
-    )
+def a2a_call(method: str, params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
-async def resume_task(http: httpx.AsyncClient, point: str, had: str) -> tuple[list[Any], Any]:
+async def resume_task(http: Http, point: str, had: str) -> tuple[list[Any], Any]:
     """Return what a new subscription gets, and the task as it is read then."""
     params = {"id": payloads(had)[0]["task"]["id"]}
-    answers = [
-        await http.post(
-            "a2a/Speaker", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, headers=HEADERS
-        )
+    subscribed, read = [
+        await http.post("a2a/Speaker", json=a2a_call(method, params), headers=HEADERS)
         for method in ("SubscribeToTask", "GetTask")
     ]
-    is_stream = answers[0].headers["content-type"].startswith("text/event-stream")
-    return payloads(answers[0].text) if is_stream else [answers[0].json()], answers[1].json()["result"]
+    is_stream = subscribed.headers["content-type"].startswith("text/event-stream")
+    return payloads(subscribed.text) if is_stream else [subscribed.json()], read.json()["result"]
 
 
 WIRES = {
-    "plain": Wire(begin_plain, resume_plain),
-    "responses": Wire(begin_response, resume_response),
-    "ag-ui": Wire(begin_page, resume_page),
-    "a2a": Wire(begin_task, resume_task),
+    "plain": Wire(lambda point: ("agents/Speaker/run", {"message": point, "stream": True}, {}), resume_plain),
+    "responses": Wire(
+        lambda point: ("openai/v1/responses", {"model": "Speaker", "input": point, "stream": True}, {}), resume_response
+    ),
+    "ag-ui": Wire(lambda point: ("ag-ui/Speaker", asked_by_page(point), {}), resume_page),
+    "a2a": Wire(
+        lambda point: ("a2a/Speaker", a2a_call("SendStreamingMessage", {"message": message(point)}), HEADERS),
+        resume_task,
+    ),
 }
-Seen = Mapping[tuple[str, str], Any]
 
 
-async def killed_and_resumed(app: PlannedApp) -> Seen:
-    """Have a run of each wire stand at each point, kill their process, and have each client come back to another."""
-    got = {(wire, point): bytearray() for wire in WIRES for point in STOOD_AT}
-    with app.host(stands=True) as host:
-        async with httpx.AsyncClient(base_url=f"{host.origin}/api/", timeout=GUARD_SECONDS) as http:
-            readers = [
-                asyncio.ensure_future(read(http, WIRES[wire].begin(point), received))
-                for (wire, point), received in got.items()
-            ]
-            await app.until_standing(len(got))
-            host.process.kill()
-            await asyncio.wait_for(asyncio.gather(*readers), GUARD_SECONDS)
-    had = {key: received.decode(errors="replace").rpartition("\n\n")[0] + "\n\n" for key, received in got.items()}
-    with app.host() as host:
-        async with httpx.AsyncClient(base_url=f"{host.origin}/api/", timeout=GUARD_SECONDS) as http:
-            ends = await asyncio.gather(*(WIRES[wire].come_back(http, point, had[wire, point]) for wire, point in got))
-    return dict(zip(got, ends, strict=True))
+@dataclass(frozen=True)
+class Followed:
+    """What a reader at the other process had when the first one stopped, and all that it got by one stream; what the
+    caller of the first one got, and what one who reads it all anew gets.
+    """
+
+    when_stopped: list[Frame]
+    received: list[Frame]
+    by_caller: list[Frame]
+    anew: list[Frame]
 
 
-async def read(http: httpx.AsyncClient, request: Request, got: bytearray) -> None:
-    """Read a stream until it breaks."""
+def run_of(agent: str, point: str, received: str) -> PlannedRun:
+    """Return the run that a plain stream's first frame names."""
+    accepted = parse(received)[0].fields
+    return PlannedRun(agent, point, accepted["thread_id"], accepted["run_id"])
+
+
+def events_of_run(run: PlannedRun) -> str:
+    return f"{run.status_path.removeprefix('/api/')}/events"
+
+
+async def read(http: Http, request: tuple[str, Any, dict[str, str]], got: bytearray) -> None:
+    """Read a stream until it ends or breaks."""
+    path, body, headers = request
     with contextlib.suppress(httpx.TransportError):
-        async with http.stream("POST", request.path, json=request.body, headers=request.headers) as answer:
+        async with http.stream("POST", path, json=body, headers=headers) as answer:
             async for piece in answer.aiter_bytes():
                 got.extend(piece)
 
 
+async def follow(http: Http, run: PlannedRun, received: list[Frame], begun: asyncio.Event) -> None:
+    """Read a stream to its end, and say when its first frame is here."""
+    async with http.stream("GET", events_of_run(run)) as answer:
+        async for frame in frames(answer):
+            received.append(frame)
+            begun.set()
+
+
+def whole(got: bytearray) -> str:
+    """Return the whole frames of what was received."""
+    return got.decode(errors="replace").rpartition("\n\n")[0] + "\n\n"
+
+
+Seen = dict[tuple[str, str], Any]
+
+
+async def stopped(
+    app: PlannedApp, agent: str, begun: dict[tuple[str, str], tuple[str, Any, dict[str, str]]], *, goes_on: bool
+) -> tuple[Seen, dict[str, Followed]]:
+    """Have one HTTP process run what was begun, and stop, while the other streams and the durable one ends the runs.
+
+    The process is killed, or `goes_on` when that is done. Return what each client has that came back, and of the plain
+    wire what was followed.
+    """
+    got = {key: bytearray() for key in begun}
+    plain = [point for wire, point in begun if wire == "plain"]
+    with app.groups() as group:
+        first, alive = group.http
+        async with (
+            Http(base_url=f"{first.origin}/api/", timeout=GUARD_SECONDS) as holder,
+            Http(base_url=f"{alive.origin}/api/", timeout=GUARD_SECONDS) as http,
+        ):
+            callers = [asyncio.ensure_future(read(holder, begun[key], received)) for key, received in got.items()]
+            await app.until_standing(len(got))
+            runs = [run_of(agent, point, whole(got["plain", point])) for point in plain]
+            received: dict[PlannedRun, list[Frame]] = {run: [] for run in runs}
+            heard = {run: asyncio.Event() for run in runs}
+            readers = [asyncio.ensure_future(follow(http, run, received[run], heard[run])) for run in runs]
+            await all_of(one.wait() for one in heard.values())
+            when_stopped = {run: list(received[run]) for run in runs}
+            with first.frozen() if goes_on else contextlib.nullcontext():
+                if not goes_on:
+                    first.kill()
+                    await all_of(callers)
+                had = {key: whole(received) for key, received in got.items()}
+                app.go_on.touch()
+                await asyncio.to_thread(group.durable.start)
+                await all_of(readers)
+            await all_of(callers)
+            ends = {} if goes_on else {key: await WIRES[key[0]].come_back(http, key[1], had[key]) for key in begun}
+            anew = {run: parse((await http.get(events_of_run(run))).text) for run in runs}
+    return ends, {
+        run.point: Followed(
+            when_stopped[run], received[run], parse(got["plain", run.point].decode(errors="replace")), anew[run]
+        )
+        for run in runs
+    }
+
+
+async def all_of(work: Iterable[Any]) -> None:
+    await asyncio.wait_for(asyncio.gather(*work), GUARD_SECONDS)
+
+
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    """What each client had in the end."""
-    return asyncio.run(killed_and_resumed(PlannedApp(tmp_path_factory.mktemp("streams"), SETTINGS)))
+def killed(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, dict[str, Followed]]:
+    """What each client had of a killed process's runs in the end, and what was followed at the other one."""
+    app = PlannedApp(tmp_path_factory.mktemp("streams"), {**log_settings, **SETTINGS})
+    begun = {(wire, point): WIRES[wire].begin(point) for wire in WIRES for point in STOOD_AT}
+    return asyncio.run(stopped(app, "Speaker", begun, goes_on=False))
 
 
+@pytest.fixture(scope="module")
+def slept(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Followed]:
+    """What was followed of a process that sleeps meanwhile, and whose last words are its own.
+
+    Over Redis alone: whoever sleeps in a transaction of a file keeps all others from it.
+    """
+    app = PlannedApp(tmp_path_factory.mktemp("slept"), {"AGENT_LOG": redis_server.url, **SETTINGS})
+    begun = {("plain", point): ("agents/Signer/run", {"message": point, "stream": True}, {}) for point in STOOD_AT}
+    return asyncio.run(stopped(app, "Signer", begun, goes_on=True))[1]
+
+
+def steps(received: list[Frame]) -> list[Frame]:
+    return [frame for frame in received if frame.event != "delta"]
+
+
+def assert_whole(received: list[Frame], anew: list[Frame]) -> None:
+    """Each event came once, in order, and the words are the answer."""
+    logged = [frame.id for frame in steps(received) if frame.id is not None]
+
+    assert steps(received) == steps(anew)
+    assert len(set(logged)) == len(logged)
+    assert received[-1].event == "completed"
+    assert words(received) == received[-1].fields["response"]
+
+
+@pytest.mark.behaviour("streams.killed-elsewhere")
 @pytest.mark.behaviour("streams.killed")
+@OVER_LOGS
 @AT_EACH_POINT
-def test_a_stream_of_a_killed_host_goes_on_where_it_broke_off(seen: Seen, point: str) -> None:
-    """Words that are void are taken back; what a recorded model answer said is not said again."""
-    read, anew = seen["plain", point]
+def test_a_stream_goes_on_where_it_broke_off_and_at_a_process_that_lives_it_does_not_break(
+    killed: tuple[Seen, dict[str, Followed]], point: str
+) -> None:
+    """Words that are void are taken back; what a recorded model answer said is not said again.
 
-    assert [frame for frame in read if frame.event != "delta"] == [frame for frame in anew if frame.event != "delta"]
-    assert words(read) == words(anew) == ALL_SAID
-    assert (anew[-1].event, anew[-1].fields["response"]) == ("completed", ALL_SAID)
-    assert [frame.event for frame in anew].count("completed") == 1
+    The process that lives hears of another one's appends in another way from each log.
+    """
+    (resumed, anew), followed = killed[0]["plain", point], killed[1][point]
+
+    assert followed.when_stopped[-1].event != "completed" or point == f"after {APPENDS}"
+    assert words(resumed) == words(anew) == words(followed.received) == ALL_SAID
+    for received in (resumed, followed.received, anew):
+        assert_whole(received, followed.anew)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped and continued there")
+@pytest.mark.behaviour("streams.slept")
+@AT_EACH_POINT
+def test_the_caller_of_a_process_that_slept_past_its_lease_gets_the_run_as_another_ended_it(
+    slept: dict[str, Followed], point: str
+) -> None:
+    """It wakes in the middle of the run and may speak on; its stream takes that back for what was said meanwhile."""
+    assert_whole(slept[point].received, slept[point].anew)
+    assert_whole(slept[point].by_caller, slept[point].anew)
 
 
 @pytest.mark.behaviour("responses.killed")
+@OVER_LOGS
 @AT_EACH_POINT
-def test_a_response_of_a_killed_host_goes_on_where_it_broke_off(seen: Seen, point: str) -> None:
+def test_a_response_of_a_killed_host_goes_on_where_it_broke_off(
+    killed: tuple[Seen, dict[str, Followed]], point: str
+) -> None:
     """The words of an attempt that was killed before its model's answer was recorded are no output."""
-    read, anew = seen["responses", point]
+    read, anew = killed[0]["responses", point]
     delta = "response.output_text.delta"
     output = anew[-1]["response"]["output"]
     standing = {item["id"]: item["content"][0]["text"] for item in output if item["type"] == "message"}
@@ -205,10 +305,13 @@ def test_a_response_of_a_killed_host_goes_on_where_it_broke_off(seen: Seen, poin
 
 
 @pytest.mark.behaviour("ag-ui.killed")
+@OVER_LOGS
 @AT_EACH_POINT
-def test_a_page_that_sends_a_killed_run_again_has_each_word_once(seen: Seen, point: str) -> None:
+def test_a_page_that_sends_a_killed_run_again_has_each_word_once(
+    killed: tuple[Seen, dict[str, Followed]], point: str
+) -> None:
     """All that was said, and each tool's call once, with its result."""
-    messages, again, anew = seen["ag-ui", point]
+    messages, again, anew = killed[0]["ag-ui", point]
     said = [each["content"] for each in messages[1:] if each.get("content") and "toolCallId" not in each]
     calls = [call["id"] for each in messages for call in each.get("toolCalls", ())]
     results = [each["toolCallId"] for each in messages if "toolCallId" in each]
@@ -221,10 +324,13 @@ def test_a_page_that_sends_a_killed_run_again_has_each_word_once(seen: Seen, poi
 
 
 @pytest.mark.behaviour("a2a.killed")
+@OVER_LOGS
 @AT_EACH_POINT
-def test_a_task_of_a_killed_host_goes_on_and_is_followed_again(seen: Seen, point: str) -> None:
+def test_a_task_of_a_killed_host_goes_on_and_is_followed_again(
+    killed: tuple[Seen, dict[str, Followed]], point: str
+) -> None:
     """What its reader has then is the task, whole, unless it was over already."""
-    after, task = seen["a2a", point]
+    after, task = killed[0]["a2a", point]
     final = taken([{"task": task}])
 
     assert final["status"]["state"] == "TASK_STATE_COMPLETED"
@@ -248,7 +354,7 @@ async def test_a_client_of_mcp_that_comes_back_has_the_result_of_its_one_run(tmp
         async with httpx.AsyncClient(base_url=f"{host.origin}/api/mcp/v1", **options) as http:
             session = Session(http)
             await session.begin()
-            calling = asyncio.ensure_future(read(http, Request("", mcp_call(session), session.headers), got))
+            calling = asyncio.ensure_future(read(http, ("", mcp_call(session), session.headers), got))
             await app.until_standing(1)
             host.process.kill()
             await calling
@@ -266,69 +372,3 @@ async def test_a_client_of_mcp_that_comes_back_has_the_result_of_its_one_run(tmp
     assert again["result"]["structuredContent"]["response"] == ALL_SAID
     assert (len(runs), rest[-1].value) == (1, again)
     assert steps == sorted(set(steps))
-
-
-SHOWN = """
-import os
-from pathlib import Path
-
-from tests.support.painter import painter
-from tests.support.steered import FileGate, Working
-
-
-class Noted(list):
-    def append(self, shown):
-        note(f"{os.getpid()} {shown}")
-
-
-working = Working("Steered")
-working.client.shown = Noted()
-working.gate = FileGate(Path(os.devnull))
-app = AgentFunctionApp(agents=[working.agent, painter()], wires=["ag-ui"])
-"""
-CONTEXT = [{"description": "The open order.", "value": "A-17"}]
-RED, BLUE = ({"color": color, "shapes": [*range(20)]} for color in ("red", "blue"))
-
-
-async def page_runs(api: Api, path: str, fields: dict[str, Any]) -> list[Any]:
-    return events_of((await api.http.post(f"/api/ag-ui/{path}", json=fields)).text)
-
-
-async def show(app: KilledApp, api: Api) -> None:
-    await page_runs(api, "Steered", {**wanted("first", run="r-1"), "context": CONTEXT})
-
-
-async def each_model_call_had_the_context(app: KilledApp, api: Api) -> None:
-    """Also in the process that goes on; its client, which shows nothing any more, changes nothing."""
-    events = await page_runs(api, "Steered", wanted("first", run="r-1"))
-
-    assert events[-1]["outcome"] == {"type": "success"}
-    assert len({line.split()[0] for line in app.said}) == 2
-    assert [line.count("A-17") for line in app.said] == [1] * len(app.said)
-
-
-async def paint(app: KilledApp, api: Api) -> list[Any]:
-    return await page_runs(api, "Painter", {**wanted("paint blue, look", run="r-1"), "state": RED})
-
-
-async def no_change_of_the_state_is_lost(app: KilledApp, api: Api) -> None:
-    """The tool after the kill sees it, the page gets it once, and the thread keeps it."""
-    ended, following = await paint(app, api), await page_runs(api, "Painter", wanted("look", run="r-2"))
-
-    assert folded(ended)[-1]["content"] == f"painted blue | {json.dumps(BLUE)}"
-    assert [event["type"] for event in ended if event["type"].startswith("STATE")] == ["STATE_SNAPSHOT", "STATE_DELTA"]
-    assert (states(ended), states(following)) == ([RED, BLUE], [BLUE])
-
-
-ROUNDS = [f"{side} {nth}" for nth in (3, 2, 4, 5) for side in ("after", "before")]
-
-
-@each_dies(
-    Scenario("context", SHOWN, ROUNDS, show, each_model_call_had_the_context).rows(
-        pytest.mark.behaviour("ag-ui.context")
-    ),
-    Scenario("state", SHOWN, ROUNDS, paint, no_change_of_the_state_is_lost).rows(pytest.mark.behaviour("ag-ui.state")),
-)
-async def test_what_a_page_shows_outlives_the_process(row: Row) -> None:
-    """The request sent again follows the run."""
-    await row.dies_and_ends()

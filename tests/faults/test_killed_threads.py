@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 from typing import Any
 
 import httpx
 import pytest
 
-from hosting.core.stores.archive import Loan
-from hosting.core.thread_log import epoch_store_key
-from hosting.features.responses.names import FUNCTION
-from hosting.host_settings import task_hub
-from hosting.names import APP, Address, StoreKey, keyed_thread_id
-from hosting.settings import read_settings
-from hosting.store_choice import choose_attachments
+from hosting.names import Address
 from tests.faults.killed_app import KILLED, SCRIPTED, KilledApp, Row, Scenario, each_dies
-from tests.support.archives import archive_of_app, archived_epochs
+from tests.support.archives import archived_epochs
 from tests.support.carriers import Api
 
 pytestmark = KILLED
@@ -141,45 +134,13 @@ async def fork(app: KilledApp, api: Api) -> httpx.Response:
     return await api.http.post(f"{THREAD}/fork", json={"thread_id": "fork-0"})
 
 
-def keys(app: KilledApp) -> list[StoreKey]:
-    """Return where the archive and the attachments of the thread lie, and of its fork."""
-    hub = task_hub(app.path, app.stores)
-    return [epoch_store_key(hub, Address.of("Joker", thread_id), 0) for thread_id in ("t", "fork-0")]
-
-
-async def beside_the_fork(app: KilledApp) -> list[str]:
-    attachments = choose_attachments(read_settings(app.stores), app.path, app.stores)
-    try:
-        return list(await attachments.names(keys(app)[1]))
-    finally:
-        await attachments.close()
-
-
-async def archived(app: KilledApp) -> list[tuple[int, int]]:
-    """Remove what is archived of the thread and its fork, and return how many entries and loans each had."""
-    loans: list[int] = []
-
-    async def note_loans(found: Sequence[Loan]) -> None:
-        loans.append(len(found))
-
-    async with archive_of_app(app.path, app.stores) as archive:
-        return [(await archive.erase(key, end_loans=note_loans), loans.pop()) for key in keys(app)]
-
-
 async def the_fork_is_whole_and_one(app: KilledApp, api: Api) -> None:
-    """What the dead process put for nothing goes with a sweep, and what was lent to it with the end of the origin."""
+    """Also once its origin is gone."""
     origin = await entries(api, "t")
     again, twice = await fork(app, api), await fork(app, api)
 
     assert (again.status_code, "idempotency-replayed" in again.headers) == (201, app.known["point"] in FORK_STANDS)
     assert twice.json() == again.json()
-    assert await entries(api, "fork-0") == origin
-    await app.repaired(api)
-
-    async def swept() -> bool:
-        return not await beside_the_fork(app)
-
-    await app.until(swept)
     assert await listed(api) == ["fork-0", "t"]
     await api.http.delete(THREAD)
 
@@ -188,9 +149,6 @@ async def the_fork_is_whole_and_one(app: KilledApp, api: Api) -> None:
 
     await app.until(erased)
     assert await entries(api, "fork-0") == origin
-    of_origin, of_fork = await archived(app)
-    assert of_origin == (0, 0)
-    assert 0 < of_fork[0] < len(origin)
 
 
 FORK_STANDS = ("after log.append 1 | fork-0", "before attachments.erase 1 | fork-0")
@@ -201,30 +159,6 @@ FORKING = [
     "before log.append 1 | fork-0",
     *FORK_STANDS,
 ]
-RESPONSES = "/api/openai/v1/responses"
-
-
-async def respond_twice(app: KilledApp, api: Api) -> None:
-    first = (await api.http.post(RESPONSES, json={"model": "Joker", "input": "one"})).json()["id"]
-    await api.http.post(RESPONSES, json={"model": "Joker", "input": "two", "previous_response_id": first})
-    app.known["first"] = first
-
-
-async def respond_anew(app: KilledApp, api: Api) -> Any:
-    body = {"model": "Joker", "input": "recall", "previous_response_id": app.known["first"]}
-    return (await api.http.post(RESPONSES, json=body, headers={"Idempotency-Key": "key"})).json()
-
-
-async def the_response_is_one_on_one_fork(app: KilledApp, api: Api) -> None:
-    """The same request under its key finds the fork, and begins the run there."""
-    answers = [await respond_anew(app, api) for _ in range(2)]
-    origin = app.known["first"].split("~")[-1]
-
-    assert answers[0] == answers[1]
-    assert answers[0]["output"][-1]["content"][0]["text"] == "one | recall"
-    assert await listed(api) == sorted([origin, keyed_thread_id("Joker", APP, f"{FUNCTION}\nkey", origin)])
-
-
 PUTTING = [f"{call} | {OF_T}" for call in ("after log.append 1", "before log.append 1", "before log.head 2")]
 """At last in the entity's operation, before its document is stored."""
 
@@ -249,11 +183,8 @@ PUTTING = [f"{call} | {OF_T}" for call in ("after log.append 1", "before log.app
     Scenario("state", SCRIPTED, PUTTING[:2], patch, the_state_is_written_once, say_one).rows(
         pytest.mark.behaviour("thread.put-killed")
     ),
-    Scenario("fork", SCRIPTED, FORKING, fork, the_fork_is_whole_and_one, speak, SHORT, next_environ=HALF_A_DAY).rows(
+    Scenario("fork", SCRIPTED, FORKING, fork, the_fork_is_whole_and_one, speak, SHORT).rows(
         pytest.mark.behaviour("fork.killed"), pytest.mark.behaviour("fork.once")
-    ),
-    Scenario("response", SCRIPTED, ["before 2"], respond_anew, the_response_is_one_on_one_fork, respond_twice).rows(
-        pytest.mark.behaviour("responses.forked")
     ),
 )
 async def test_a_thread_whose_process_dies_is_whole_and_once(row: Row) -> None:

@@ -24,12 +24,7 @@ async def ask(api: Api, message: str, place: str = CLERKS, thread_id: str = "t")
 
 async def ended(app: KilledApp, api: Api, place: str = CLERKS) -> Any:
     """Return how the thread's newest run ended, in its second attempt."""
-
-    async def listed() -> Any:
-        newest = (await api.http.get(f"{place}/threads/t/runs")).json()["runs"][0]
-        return newest["ended_at"] and newest
-
-    run = await app.until(listed)
+    run = (await app.ended(api, f"{place}/threads/t"))[0]
     assert run["attempts"] == 2
     return {**run, **(await api.http.get(f"{place}/threads/t/runs/{run['run_id']}")).json()}
 
@@ -73,20 +68,14 @@ async def it_is_forgotten(app: KilledApp, api: Api) -> None:
 
 
 FILES = """
-from agent_framework import Agent, FileAccessProvider, FileSystemAgentFileStore, create_harness_agent
-from hosting.features.files.owned import OwnedFiles
+from agent_framework import create_harness_agent
 from hosting.features.files.store import SessionFiles
 from hosting.offline.model import OfflineChatClient
 
 dies_around(SessionFiles, "write", "write")
-dies_around(OwnedFiles, "write", "owned write")
-access = FileAccessProvider(
-    FileSystemAgentFileStore("deployed"), disable_readonly_tool_approval=True, disable_write_tool_approval=True
-)
-keeper = Agent(OfflineChatClient(), name="Keeper", context_providers=[access])
-app = AgentFunctionApp(agents=[create_harness_agent(OfflineChatClient(), name="Planner"), keeper])
+app = AgentFunctionApp(agents=[create_harness_agent(OfflineChatClient(), name="Planner")])
 """
-PLANNER, KEEPER = "/api/agents/Planner", "/api/agents/Keeper"
+PLANNER = "/api/agents/Planner"
 
 
 def call(tool: str, **arguments: Any) -> str:
@@ -124,23 +113,6 @@ async def the_file_is_written(app: KilledApp, api: Api) -> None:
     await ended(app, api, PLANNER)
     text = (await ask(api, call("file_memory_read", file_name="hotel.md"), PLANNER))["response"]
     assert text == "The tool says: Near the station"
-
-
-async def write_for_all_threads(app: KilledApp, api: Api) -> None:
-    await ask(api, call("file_access_write", file_name="a.md", content="first"), KEEPER)
-
-
-async def the_file_of_all_threads_is_there(app: KilledApp, api: Api) -> None:
-    """The call is made again and finds the file that it made; another thread sees and changes it."""
-    run = await ended(app, api, KEEPER)
-    changed = {"file_name": "a.md", "old_string": "first", "new_string": "second"}
-    edited = await ask(api, call("file_access_replace", **changed), KEEPER, "other")
-    read = await ask(api, call("file_access_read", file_name="a.md"), KEEPER, "third")
-
-    assert run["response"] == "The tool says: File 'a.md' written."
-    assert edited["response"] == "The tool says: Replaced 1 occurrence(s) in 'a.md'."
-    assert read["response"] == "The tool says: second"
-    assert not (app.path / "deployed").exists()
 
 
 DELEGATING = """
@@ -256,9 +228,6 @@ def spent(name: str, per: str) -> tuple[Any, Any]:
     Scenario("new file", FILES, ["after write 1"], write_a_file, the_file_is_written).rows(
         pytest.mark.behaviour("files.through-a-kill")
     ),
-    Scenario(
-        "owner's files", FILES, ["after owned write 1"], write_for_all_threads, the_file_of_all_threads_is_there
-    ).rows(pytest.mark.behaviour("files.of-owners")),
     Scenario(
         "task", DELEGATING, ["after begin 1", "before begin 1", "after found 1"], delegate, there_is_one_task
     ).rows(pytest.mark.behaviour("background.once"), pytest.mark.behaviour("background.budgets")),

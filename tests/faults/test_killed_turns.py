@@ -237,28 +237,6 @@ async def the_archive_lost_and_doubled_nothing(app: KilledApp, api: Api) -> None
     assert (thread["message_count"] >= 2 * SHORT_TURNS, thread["size_bytes"] < 6000) == (True, True)
 
 
-async def take_three_turns(app: KilledApp, api: Api) -> None:
-    for number in range(3):
-        await api.ask("hi", thread_id=f"t{number % 2}")
-    await api.entries("t0", turns=2)
-    await api.entries("t1")
-
-
-async def count(app: KilledApp, api: Api) -> int:
-    """Return how many runs the figures count."""
-    days = (await api.http.get("/api/agents/Joker/figures")).raise_for_status().json()["days"]
-    return sum(day["runs"] for day in days)
-
-
-async def no_run_is_counted_twice(app: KilledApp, api: Api) -> None:
-    """Whoever looks next finds all runs, and those after them."""
-    for runs in (3, 4):
-        while (counted := await count(app, api)) < runs:
-            continue
-        assert counted == runs
-        await api.ask("hi", thread_id="t0")
-
-
 async def spoken(app: KilledApp, api: Api) -> None:
     """Take two turns as a page does that drops the last answer."""
     first = wanted("one", run="r-1")
@@ -305,7 +283,7 @@ async def the_message_was_taken_back_once(app: KilledApp, api: Api) -> None:
         gate=[("engine after-entity:1", "sqlite")],
     ),
     Scenario("key", TURNS, AROUND_A_TURN, send, the_key_has_one_run).rows(
-        pytest.mark.behaviour("http.idempotent-after-crash"), gate=[("before signal 1", "sqlite")]
+        pytest.mark.behaviour("http.idempotent-after-crash")
     ),
     Scenario(
         "batch",
@@ -334,7 +312,7 @@ async def the_message_was_taken_back_once(app: KilledApp, api: Api) -> None:
         ],
         leave_a_run,
         the_callback_is_told,
-    ).rows(pytest.mark.behaviour("callbacks.at-least-once"), gate=[("engine after-entity:1", "sqlite")]),
+    ).rows(pytest.mark.behaviour("callbacks.at-least-once")),
     Scenario(
         "archive",
         TURNS,
@@ -346,9 +324,6 @@ async def the_message_was_taken_back_once(app: KilledApp, api: Api) -> None:
         the_archive_lost_and_doubled_nothing,
         environ={"AGENT_RECENT_BYTES": "2048"},
     ).rows(pytest.mark.behaviour("archive.survives-kill")),
-    Scenario("figures", TURNS, ["after 1", "before 1"], count, no_run_is_counted_twice, take_three_turns).rows(
-        pytest.mark.behaviour("overview.exact")
-    ),
     Scenario(
         "asked again",
         TURNS,
@@ -397,21 +372,6 @@ def charge_twice(context):
     for charge in ("one", "two"):
         yield clerk.run(f"call look {context.get_input()}-{charge}", session=session)
     return session.session_id
-
-
-@app.orchestration_trigger(context_name="context")
-def charge_anew(context):
-    name, is_continued = context.get_input()
-    if not is_continued:
-        context.continue_as_new([name, True])
-        return
-    return (yield context.call_sub_orchestrator("charge_twice", name))
-"""
-RETRYING = """
-from tests.support.app.scripted import scripted_agent
-from tests.support.orchestrations_more import register
-app = AgentFunctionApp(agents=[scripted_agent("writer"), scripted_agent("critic")])
-register(app)
 """
 
 
@@ -430,16 +390,6 @@ async def each_charge_was_made_once(app: KilledApp, api: Api) -> None:
     assert [entry["type"] for entry in kept["entries"]] == ["request", "response"] * 2
 
 
-async def fail_twice(app: KilledApp, api: Api) -> None:
-    await Instances(api.http).start("fail_twice", "t", "retried")
-
-
-async def one_attempt_was_left(app: KilledApp, api: Api) -> None:
-    """Of two: the failure is in the run's log, and the pause is not waited out again."""
-    assert await Instances(api.http).ended("retried") == ("Completed", "run_failed")
-    assert app.model_calls("fail") == 2
-
-
 @each_dies(
     Scenario(
         "orchestration",
@@ -455,41 +405,7 @@ async def one_attempt_was_left(app: KilledApp, api: Api) -> None:
         pytest.mark.behaviour("orchestrations.once"),
         gate=[(f"engine after-{step}:2", "sqlite") for step in ("orchestrator", "entity")],
     ),
-    Scenario("retry", RETRYING, ["after claimed 2"], fail_twice, one_attempt_was_left).rows(
-        pytest.mark.behaviour("retry.survives-crashes")
-    ),
 )
 async def test_an_orchestration_whose_process_dies_asks_each_agent_once(row: Row) -> None:
     """No recorded answer is asked for again."""
     await row.dies_and_ends()
-
-
-@pytest.mark.behaviour("orchestrations.repeated-episode")
-@pytest.mark.parametrize(
-    ("name", "struck"),
-    [
-        ("charge_twice", "charge_twice 1"),
-        *(
-            pytest.param(name, struck, marks=pytest.mark.explore)
-            for name, struck in [
-                ("charge_twice", "charge_twice 2"),
-                *(("charge_anew", f"charge_anew {nth}") for nth in (1, 2)),
-                *(("charge_anew", f"charge_twice {nth}") for nth in (1, 2, 3)),
-            ]
-        ),
-    ],
-)
-async def test_a_host_killed_between_an_episodes_messages_and_its_history_charges_once(
-    tmp_path: Path, stores: dict[str, str], name: str, struck: str
-) -> None:
-    """The next host is given the same episode, at another time, and what was sent."""
-    app = KilledApp(tmp_path, stores, CLERK + CHARGING)
-    given = "a" if name == "charge_twice" else ["a", False]
-    await app.killed_by(
-        lambda api: Instances(api.http).start(name, given, "killed"),
-        "engine after-sending",
-        DEVHOST_UNKIND=f"sent-not-committed {struck}",
-    )
-
-    async with app.running() as api:
-        await each_charge_was_made_once(app, api)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import pytest
 
 from hosting.features.uploads.contents import PIECE_BYTES
+from hosting.host_settings import task_hub
+from hosting.names import StoreKey, store_space
+from hosting.settings import read_settings
+from hosting.store_choice import choose_attachments
 from tests.faults.killed_app import KILLED, SCRIPTED, KilledApp, Row, Scenario, each_dies
 from tests.faults.storm_kept import kept
-from tests.faults.uploaded_files import names_in
 from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.kept_in import HUB
 
@@ -47,6 +51,23 @@ TEXT = "\n\n".join(f"Paragraph {number} tells of subject{number}." for number in
 """Some batches of chunks."""
 DAYS = tuple({"CLOCK_AHEAD": str(hours * 3600)} for hours in (26, 40))
 """After the first an upload has expired, and after the second nothing is left of it."""
+
+
+Space = Literal["uploads", "uploads-due", "file-search", "file-index"]
+
+
+async def names_in(app: KilledApp, *spaces: Space) -> list[str]:
+    """Return the names of all objects in these spaces."""
+    objects = choose_attachments(read_settings(app.stores), app.path, app.stores)
+    names = list[str]()
+    try:
+        for holds in spaces:
+            space = store_space(task_hub(app.path, app.stores), holds)
+            for _, key in await objects.put_between(space, 0.0, math.inf):
+                names += await objects.names(StoreKey(space, key))
+    finally:
+        await objects.close()
+    return names
 
 
 async def upload(api: Api, path: str, content: bytes = FILE) -> httpx.Response:
@@ -94,35 +115,16 @@ async def the_file_is_whole_or_not_there(app: KilledApp, api: Api) -> None:
 
 
 async def begin_by_halves(app: KilledApp, api: Api) -> None:
-    """Begin an upload of the file by parts, and send the first half."""
+    """Begin an upload of the file by parts, and send both."""
     fields = {"name": "canary.bin", "bytes": len(FILE), "media_type": "image/png"}
     location = (await api.http.post("/api/uploads", json=fields)).headers["location"]
     app.known["url"] = f"/api/{location.partition('/api/')[2]}"
-    app.known["parts"] = []
-    await send_half(app, api, FILE[:HALF])
-
-
-async def begin_whole(app: KilledApp, api: Api) -> None:
-    await begin_by_halves(app, api)
-    await send_half(app, api, FILE[HALF:])
-
-
-async def send_half(app: KilledApp, api: Api, content: bytes = FILE[HALF:]) -> None:
-    answer = await api.http.post(f"{app.known['url']}/parts", content=content)
-    app.known["parts"].append(str(answer.json()["part_id"]))
+    sent = [await api.http.post(f"{app.known['url']}/parts", content=half) for half in (FILE[:HALF], FILE[HALF:])]
+    app.known["parts"] = [answer.json()["part_id"] for answer in sent]
 
 
 async def complete(app: KilledApp, api: Api) -> httpx.Response:
     return await api.http.post(f"{app.known['url']}/complete", json={"part_ids": app.known["parts"]})
-
-
-async def give_up(app: KilledApp, api: Api) -> None:
-    await api.http.post(f"{app.known['url']}/cancel")
-
-
-async def send_half_and_complete(app: KilledApp, api: Api) -> None:
-    await send_half(app, api)
-    await the_parts_are_one_file(app, api)
 
 
 async def the_parts_are_one_file(app: KilledApp, api: Api) -> None:
@@ -131,34 +133,6 @@ async def the_parts_are_one_file(app: KilledApp, api: Api) -> None:
     assert await contents_of(api, "/api/files") == [FILE]
     for file in (await api.http.get("/api/files")).json()["files"]:
         await api.http.delete(f"/api/files/{file['file_id']}")
-
-
-async def the_upload_is_given_up(app: KilledApp, api: Api) -> None:
-    await give_up(app, api)
-    assert (await complete(app, api)).status_code == 404
-    assert await contents_of(api, "/api/files") == []
-
-
-async def send_to_the_thread(app: KilledApp, api: Api) -> None:
-    await api.ask("hi", thread_id="t")
-    assert (await upload(api, FILES)).status_code == 201
-    assert left(app) != []
-
-
-async def delete_the_thread(app: KilledApp, api: Api) -> None:
-    await api.http.delete(f"{THREADS}/t")
-
-
-async def the_receipt_counts_the_file(app: KilledApp, api: Api) -> None:
-    """The deletion is delivered again, and leaves nothing."""
-    await delete_the_thread(app, api)
-
-    async def receipt() -> Any:
-        answer = await api.http.get(f"{THREADS}/t/erasure")
-        return answer.status_code == 200 and answer.json()
-
-    assert (await app.until(receipt))["uploads"] == 1
-    await app.until(lambda: not left(app))
 
 
 CARRIED = [CANARY * 3, CANARY * 5]
@@ -194,20 +168,6 @@ UPLOADING = [
     *(f"{side} attachments.put {nth}" for nth in (2, 1, 4) for side in ("after", "before")),
     *(f"{side} log.append {nth}" for nth in (1, 2, 3, 4, 5, 6) for side in ("after", "before")),
 ]
-DELETING = [
-    *(f"{side} attachments.erase {nth} | upload" for nth in (1, 2) for side in ("before", "after")),
-    *(f"{side} log.{call} {nth} | upload" for call in ("append", "forget") for nth in (1, 2) for side in ("after",)),
-]
-CANCELLING = [
-    f"{side} {call}"
-    for call in (
-        "log.append 1 | upload",
-        "attachments.put 1 | uploads-due",
-        "attachments.erase 1 | uploads",
-        "log.append 2 | upload",
-    )
-    for side in ("after", "before")
-]
 
 
 @each_dies(
@@ -215,27 +175,13 @@ CANCELLING = [
         pytest.mark.behaviour("uploads.through-a-kill")
     ),
     Scenario(
-        "part",
-        SCRIPTED,
-        [f"before {call} 1 | upload" for call in ("attachments.put", "log.append")],
-        send_half,
-        send_half_and_complete,
-        begin_by_halves,
-    ).rows(pytest.mark.behaviour("uploads.through-a-kill")),
-    Scenario(
         "completion",
         SCRIPTED,
         [f"{side} log.append {nth} | upload" for nth in (3, 1, 2, 4) for side in ("before", "after")],
         complete,
         the_parts_are_one_file,
-        begin_whole,
+        begin_by_halves,
     ).rows(pytest.mark.behaviour("uploads.through-a-kill")),
-    Scenario("cancellation", SCRIPTED, CANCELLING, give_up, the_upload_is_given_up, begin_whole).rows(
-        pytest.mark.behaviour("uploads.through-a-kill")
-    ),
-    Scenario("thread", SCRIPTED, DELETING, delete_the_thread, the_receipt_counts_the_file, send_to_the_thread).rows(
-        pytest.mark.behaviour("uploads.through-a-kill")
-    ),
     Scenario(
         "fork",
         SCRIPTED,
@@ -267,19 +213,12 @@ async def ready(app: KilledApp, api: Api, url: str) -> Any:
 async def three_files(app: KilledApp, api: Api) -> None:
     """Two of the same content, and another one."""
     for content in (TEXT, TEXT, b"One tea, please."):
-        url = app.known.setdefault("files", "/api/files")
-        await ready(app, api, f"{url}/{(await upload(api, url, content)).json()['file_id']}")
+        await ready(app, api, f"/api/files/{(await upload(api, '/api/files', content)).json()['file_id']}")
     assert len(await names_in(app, "uploads", "file-index")) > 5
 
 
-async def three_files_of_the_agent(app: KilledApp, api: Api) -> None:
-    app.known["files"] = f"{AGENT}/files"
-    await three_files(app, api)
-
-
 async def erase(app: KilledApp, api: Api) -> httpx.Response:
-    files = app.known["files"]
-    return await api.http.delete("/api/owners/me" if files == "/api/files" else files)
+    return await api.http.delete("/api/owners/me")
 
 
 async def nothing_of_the_files_is_left(app: KilledApp, api: Api) -> None:
@@ -289,7 +228,7 @@ async def nothing_of_the_files_is_left(app: KilledApp, api: Api) -> None:
         return (await erase(app, api)).status_code == 200
 
     await app.until(erased)
-    assert await contents_of(api, app.known["files"]) == []
+    assert await contents_of(api, "/api/files") == []
     assert await names_in(app, "uploads", "file-index", "file-search") == []
 
 
@@ -342,9 +281,6 @@ INDEXING = [
 
 @each_dies(
     Scenario("owner", SEARCHING, ERASING, erase, nothing_of_the_files_is_left, three_files).rows(
-        pytest.mark.behaviour("file-search.erased")
-    ),
-    Scenario("agent", SEARCHING, ERASING, erase, nothing_of_the_files_is_left, three_files_of_the_agent).rows(
         pytest.mark.behaviour("file-search.erased")
     ),
     Scenario("job", SEARCHING, INDEXING, index, the_file_is_ready_and_cited).rows(

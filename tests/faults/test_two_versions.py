@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 import sys
 import time
@@ -26,6 +25,7 @@ from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.settings import read_settings
 from hosting.store_choice import choose_thread_store
+from tests.support.code_versions import version_of_code
 from tests.support.grouped_app import GroupedApp, GroupHost, grouped_app
 from tests.support.kept_in import KINDS, kept_in
 from tests.support.running_host import ROOT
@@ -78,20 +78,6 @@ def newer_code(folder: Path) -> Path:
     """Return a folder with the next version of the code."""
     version = versions.NEWEST_VERSION + 1
     return version_of_code(folder, "newer", version, version)
-
-
-def version_of_code(folder: Path, name: str, writes: int, reads: int) -> Path:
-    """Return a folder with the code; it writes events of one version, and reads those up to another."""
-    copy = folder / name
-    if not copy.exists():
-        shutil.copytree(ROOT / "hosting", copy / "hosting")
-        file = copy / "hosting" / "core" / "thread" / "versions.py"
-        text = file.read_text(encoding="utf-8")
-        for constant, value in (("VERSION", writes), ("NEWEST_VERSION", reads)):
-            text, count = re.subn(rf"^{constant} = \d+$", f"{constant} = {value}", text, flags=re.M)
-            assert count == 1
-        file.write_text(text, encoding="utf-8")
-    return copy
 
 
 @pytest.fixture

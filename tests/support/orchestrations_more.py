@@ -6,12 +6,9 @@ from collections.abc import Generator
 from typing import Any
 
 import azure.durable_functions as df
-from agent_framework import Content, Message
 
 from hosting.app import AgentFunctionApp
-from hosting.core.entity.called_run import AgentRunError
 from hosting.functions import agent_calls
-from hosting.options import Retry
 
 Steps = Generator[Any, Any, Any]
 
@@ -44,24 +41,6 @@ def register(app: AgentFunctionApp) -> None:
         }
 
     @orchestrator
-    def speak_as(context: df.DurableOrchestrationContext) -> Steps:
-        picture = Content.from_data(b"dots", "image/png")
-        message = Message(context.get_input(), ["see", picture])
-        try:
-            answer = yield app.get_agent(context, "writer").run(message)
-        except AgentRunError as error:
-            return [error.code, error.detail]
-        return answer.text
-
-    @orchestrator
-    def first_of_two(context: df.DurableOrchestrationContext) -> Steps:
-        writer, critic = (app.get_agent(context, name) for name in ("writer", "critic"))
-        slow, quick = writer.run("sleep 1"), critic.run("quick")
-        first = yield context.task_any([slow, quick])
-        other = yield slow
-        return [first is quick, quick.result.text, other.text]
-
-    @orchestrator
     def carry(context: df.DurableOrchestrationContext) -> Steps:
         given = context.get_input()
         writer = app.get_agent(context, "writer")
@@ -69,14 +48,6 @@ def register(app: AgentFunctionApp) -> None:
         if given["waits"]:
             yield context.wait_for_external_event("go")
         return answer.text
-
-    @orchestrator
-    def fail_twice(context: df.DurableOrchestrationContext) -> Steps:
-        writer = app.get_agent(context, "writer", retry=Retry(attempts=2, first_pause_seconds=60))
-        try:
-            yield writer.run("fail", session=writer.get_session(context.get_input()))
-        except AgentRunError as error:
-            return error.code
 
     @orchestrator
     def call_nobody(context: df.DurableOrchestrationContext) -> Steps:

@@ -1,8 +1,8 @@
 """Agents that follow a plan, in a process whose runs stop where a test wants them to stand when it is killed.
 
 With STANDS, the first message of a thread says where its run stops, or the thread's id, whichever process accepted it:
-`before 3` (`before-3.` in an id) just before the third append behind an acceptance, `after 3` just after it, and 0 is
-an acceptance. It stands there until the process dies, or until there is the file that STANDS names. NOTES is the file
+`before 3` (`before-3.` in an id) just before the third append behind an acceptance, `after 3` just after it. It
+stands there until the process dies, or until there is the file that STANDS names. NOTES is the file
 that the outside counts by: a line for each thing that was done, with the process and the run that did it. A run that
 stands is named by its thread.
 """
@@ -10,7 +10,6 @@ stands is named by its thread.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import sys
@@ -27,8 +26,6 @@ from hosting.core.agent.agent_loop import RUN
 from hosting.core.stores.contract import Append, AppendOutcome, StoredHead, ThreadStore
 from hosting.core.thread.events import Accepted, decode
 from hosting.names import Address
-from tests.support.painter import painter
-from tests.support.steered import FileGate, Working
 
 HERE = Path(__file__).resolve().parent
 SERVED_PLAN = (("city",), ("city",), "all done")
@@ -51,13 +48,12 @@ class StandingStore:
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
         if not append.events:  # it renews a lease, at any moment
             return await self._store.append(address, known, append)
-        number = 0
         accepted = [event for event in map(decode, append.events) if isinstance(event, Accepted)]
         if accepted:
             self._messages.setdefault(address, accepted[0].request.message)
-        else:
-            self._appends[address] += 1
-            number = self._appends[address]
+            return await self._store.append(address, known, append)
+        self._appends[address] += 1
+        number = self._appends[address]
         await self._stand(address, f"before {number}")
         outcome = await self._store.append(address, known, append)
         await self._stand(address, f"after {number}")
@@ -81,21 +77,6 @@ def report(run_id: str, what: str) -> None:
 def note(what: str) -> None:
     """Tell the outside what the run around does."""
     report(RUN.get(), what)
-
-
-class Noted(list[list[str]]):
-    """What a model is shown, told to the outside."""
-
-    def append(self, shown: list[str]) -> None:
-        note(f"model {json.dumps(shown)}")
-
-
-def steered_agent() -> Agent[Any]:
-    """Return an agent that works in rounds of a tool, the first of which lasts until there is the file `GATE`."""
-    working = Working("Steered")
-    working.client.shown = Noted()
-    working.gate = FileGate(Path(os.environ.get("GATE", os.devnull)))
-    return working.agent
 
 
 def served_agent() -> Agent[Any]:
@@ -124,8 +105,6 @@ app = hosting.app.AgentFunctionApp(
         planned_agent(note, (*PLAN[:-1], f"signed {os.getpid()}"), name="Signer", harmless=True, speaks=True),
         served_agent(),
         asking_agent(),
-        steered_agent(),
-        painter(),
     ],
     wires=["responses", "a2a", "ag-ui", "mcp"],
 )
