@@ -16,7 +16,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from hosting.core.stores.blobs import BlobObjects, blob_account
-from hosting.core.stores.connection import StoreReadiness, Verb
+from hosting.core.stores.connection import StoreReadiness
 from hosting.core.stores.redis import RedisThreadStore
 from hosting.core.stores.sqlite import SqliteThreadStore
 from hosting.core.stores.storage_account import table_account
@@ -197,21 +197,6 @@ class Log:
 def log() -> Log:
     """One that nobody has used."""
     return Log()
-
-
-@pytest.mark.behaviour("http.readiness")
-@pytest.mark.parametrize(("verb", "seconds"), [("read", 5.0), ("append", 30.0)])
-async def test_a_failure_is_the_answer_for_a_while_and_then_one_read_decides(
-    log: Log, verb: Verb, seconds: float
-) -> None:
-    log.readiness.failed(verb, "")
-    log.now += seconds - 0.1
-    early = [await log.is_ready() for _ in range(3)]
-    asked_early = log.reads
-    log.now += 0.2
-
-    assert (early, asked_early) == ([False] * 3, 0)
-    assert ([await log.is_ready(), await log.is_ready()], log.reads) == ([True, True], 1)
 
 
 GUARD_SECONDS = 5.0
