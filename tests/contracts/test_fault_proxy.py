@@ -211,7 +211,6 @@ def test_a_batch_above_the_limits_of_azure_is_refused_and_one_within_them_is_tak
 
 
 def client(url: str, protocol: int = 2) -> Redis:
-    """A client that asks once."""
     return Redis.from_url(url, protocol=protocol, retry=Retry(NoBackoff(), 0))
 
 

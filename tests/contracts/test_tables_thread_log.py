@@ -81,7 +81,6 @@ def impatient(there: TablesThreadStore, fault_proxy: FaultProxy, open_tables: Op
 
 @pytest.fixture
 def table(azurite: Azurite, hub: str) -> Iterator[TableClient]:
-    """The table itself."""
     with TableClient.from_connection_string(azurite.connection_string, table_name(hub)) as client:
         yield client
 

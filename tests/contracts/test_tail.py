@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
@@ -66,10 +65,6 @@ class Reader:
         printed, complained = await asyncio.wait_for(asyncio.to_thread(self._process.communicate), GUARD_SECONDS)
         return self._process.returncode, printed, (complained or "").strip()
 
-    def interrupt(self) -> None:
-        """Press Ctrl-C."""
-        self._process.send_signal(signal.SIGINT)
-
 
 def _sqlite(request: pytest.FixtureRequest) -> dict[str, str]:
     return {"AGENT_LOG": f"sqlite:{request.getfixturevalue('tmp_path') / 'log.sqlite'}"}
@@ -104,7 +99,6 @@ def log_settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, st
 
 @pytest.fixture
 async def log(log_settings: dict[str, str], tmp_path: Path) -> AsyncIterator[ThreadLog]:
-    """The log as the app opens it."""
     async with opened(log_settings, tmp_path) as log:
         yield log
 

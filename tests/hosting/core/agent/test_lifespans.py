@@ -97,7 +97,6 @@ class Connected(EchoAgent):
 
 
 async def is_answered(agent: Any, loop: AgentLoop, message: str = "hi") -> bool:
-    """Tell whether one attempt answers."""
     return isinstance(await outcome_of(agent, loop, attempt(message)), AgentAnswer)
 
 

@@ -44,12 +44,10 @@ def span_id(span: ReadableSpan) -> str:
 
 
 def parent_of(span: ReadableSpan) -> str | None:
-    """Return the id of a span's parent."""
     return f"{span.parent.span_id:016x}" if span.parent is not None else None
 
 
 async def ask_traced(api: Api, message: str, traceparent: str, thread_id: str = "t") -> dict[str, Any]:
-    """Ask Joker as a caller that traces."""
     body = {"message": message, "thread_id": thread_id}
     answer = await api.http.post("/api/agents/Joker/run", json=body, headers={"traceparent": traceparent})
     return dict(answer.json())

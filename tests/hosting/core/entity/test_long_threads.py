@@ -35,14 +35,12 @@ async def long_thread() -> AppProcess:
 
 
 async def ask(app: AppProcess, message: str) -> dict[str, Any]:
-    """Take one turn."""
     answer = await app.http.post("/api/agents/Joker/run", json={"message": message, "thread_id": "t1"})
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
 async def page_of(app: AppProcess, **query: object) -> dict[str, Any]:
-    """Read one page of messages."""
     answer = await app.http.get(f"{THREAD}/messages", params={name: str(value) for name, value in query.items()})
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
@@ -133,7 +131,6 @@ async def app(cluster: Cluster) -> AppProcess:
 
 
 async def show(app: AppProcess) -> None:
-    """Take a turn with a picture."""
     uri = f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"
     shown = RunRequest(message="see", contents=({"$type": "data", "uri": uri, "mediaType": "image/png"},))
     await app.deliver(await app.open(request=shown))

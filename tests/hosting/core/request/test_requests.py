@@ -165,7 +165,6 @@ PEERS = {
 
 @pytest.fixture
 async def app() -> AppProcess:
-    """A process of a scripted agent."""
     return Cluster(lambda: scripted_agent("Joker")).process()
 
 

@@ -133,6 +133,13 @@ def test_a_repeated_key_attaches_to_its_open_run() -> None:
     assert (thread.last(1), outcome.run_id, outcome.signal) == ([("attached", "r1")], "r1", True)
 
 
+@pytest.mark.behaviour("thread.busy-rejects")
+def test_a_thread_whose_runs_have_ended_rejects_nobody() -> None:
+    thread = after(rejecting(WORKS), end("r1"), rejecting(accept("r2", claimed=True)))
+
+    assert thread.last(2) == [("accepted", "r2"), ("claimed", "r2")]
+
+
 @pytest.mark.behaviour("thread.delete")
 def test_a_run_on_a_deleted_thread_begins_its_next_life() -> None:
     """Positions go on, so no two events ever have the same; a request that knows the tombstone is taken too."""
