@@ -206,6 +206,16 @@ async def test_a_log_that_cannot_be_read_is_refused(settings: dict[str, str], co
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.behaviour("streams.reader")
+async def test_the_local_settings_of_the_folder_name_the_log(tmp_path: Path) -> None:
+    """As the local host reads them; the environment goes before."""
+    (tmp_path / "local.settings.json").write_text('{"Values": {\n// mine\n"AGENT_LOG": "sqlite:mine.sqlite"}}')
+
+    reader = Reader(tmp_path, {}, *RUN, begins=Begins.COLD)
+
+    assert "mine.sqlite" in (await reader.end())[2]
+
+
 @pytest.fixture(params=["redis", "tables on Azure"])
 def shared_log(request: pytest.FixtureRequest) -> dict[str, str]:
     """The settings of either backend; on Azure the log in tables needs no setting of its own."""

@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Literal
+from typing import Any, Literal
 
 from hosting.core.stores.contract import (
     MOST_POSITION,
     Append,
     AppendOutcome,
     Processes,
-    Row,
     StoredEvent,
     StoredHead,
     ThreadStore,
@@ -80,14 +79,6 @@ class ArmedStore:
         await self._hold("head")
         return found
 
-    async def heads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[str, StoredHead]]:
-        self._count("heads")
-        return await self.inner.heads(agent, owner, after, limit)
-
-    async def agents(self) -> list[str]:
-        self._count("agents")
-        return await self.inner.agents()
-
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         self._count("events")
         before, self.before_events = self.before_events, None
@@ -96,15 +87,6 @@ class ArmedStore:
         found = await self.inner.events(address, after, through)
         self.events_read += len(found)
         return found
-
-    async def row(self, address: Address, name: str) -> Row | None:
-        """Read a row."""
-        self._count("row")
-        return await self.inner.row(address, name)
-
-    async def trim(self, address: Address, before: int, rows_before: int) -> None:
-        self._count("trim")
-        await self.inner.trim(address, before, rows_before)
 
     async def erase(self, address: Address, through: int) -> None:
         self._count("erase")
@@ -119,13 +101,18 @@ class ArmedStore:
             await before()
         return await self.inner.forget(address, known)
 
-    async def scrub(self) -> None:
-        self._count("scrub")
-        await self.inner.scrub()
-
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         self._count("watch")
         return self.pushes and await self.inner.watch(address, after, seconds)
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        call = getattr(self.inner, name)
+
+        async def counted(*given: Any, **named: Any) -> Any:
+            self._count(name)
+            return await call(*given, **named)
+
+        return counted
 
     async def close(self) -> None:
         await self.inner.close()

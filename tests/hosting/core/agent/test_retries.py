@@ -163,6 +163,13 @@ def test_a_retry_that_is_none_is_refused(retry: Any, says: str) -> None:
     assert says in refused.value.detail
 
 
+@pytest.mark.behaviour("retry.inside-the-run")
+def test_pauses_grow_by_their_factor_up_to_the_longest() -> None:
+    retry = Retry(attempts=5, first_pause_seconds=2, backoff=3, longest_pause_seconds=10)
+
+    assert [retry.pause_seconds(failures) for failures in range(1, 6)] == [2, 6, 10, 10, None]
+
+
 def app_in(folder: Path, patch: pytest.MonkeyPatch, timeout: Any = None, **environ: str) -> AgentFunctionApp:
     """Return an app whose folder has a host.json with this functionTimeout."""
     host = {"version": "2.0"} if timeout is None else {"version": "2.0", "functionTimeout": timeout}
@@ -267,3 +274,13 @@ async def test_a_model_call_that_is_cut_off_is_made_again_and_no_other_step_that
     assert sum(isinstance(event, Released) for event in await long.events()) == releases
     assert isinstance(end, Completed if stopped_in is None else TimedOut)
     assert stopped_in is None or end.detail.startswith(f"Agent 'Joker' was stopped in {stopped_in} {HELP}")
+
+
+@pytest.mark.parametrize("seconds", [0, 2_592_000.125, float("nan")])
+def test_what_is_no_limit_is_refused(seconds: float) -> None:
+    """Above 0 and at most thirty days; the value is quoted as it was given, and whose it is."""
+    sentence = (
+        f"run_timeout_seconds of agent 'Joker' is {seconds} s: it must be above 0 and at most 2592000 \\(30 days\\)"
+    )
+    with pytest.raises(ConfigurationError, match=sentence):
+        TimeLimit(300, None).of("Joker", seconds)
