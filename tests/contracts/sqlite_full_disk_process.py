@@ -24,7 +24,6 @@ def leave_room(path: Path, pages: int) -> None:
 
 
 async def append_on_a_full_disk(path: Path, count: int) -> None:
-    """Give each append twice."""
     store = SqliteThreadStore(path, "hub")
     head = await write(store, None, b"0" * 20_000)
     for number in range(1, count + 1):

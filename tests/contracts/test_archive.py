@@ -220,7 +220,6 @@ ENTRIES = ['{"a":1}', '{"a":2}', '{"a":3}']
 
 @pytest.fixture
 def proxy(azurite: Azurite) -> Iterator[FaultProxy]:
-    """The way to the account."""
     with FaultProxy(azurite.origins) as proxy:
         yield proxy
 

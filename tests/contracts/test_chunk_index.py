@@ -89,7 +89,6 @@ async def test_words_of_every_script_are_found(indexes: OpenedIndexes, text: str
 
 @pytest.fixture
 def service() -> Iterator[VectorService]:
-    """A service with nothing in it."""
     service = VectorService()
     yield service
     service.stop()

@@ -117,7 +117,6 @@ async def served(azurite: Azurite, *, apart: bool) -> AsyncIterator[Instances]:
 
 
 def app_on(connection_string: str) -> DirectHost:
-    """The app of an instance."""
     environ = {"AzureWebJobsStorage": connection_string, "AGENT_LOG": "tables", "AGENT_ARCHIVE": "memory"}
     agents = [Agent(SteadyClient(), name="steady"), create_assistant(OfflineChatClient())]
     return DirectHost(AgentFunctionApp(agents=agents, environ=environ))

@@ -40,7 +40,6 @@ async def server(redis_server: RedisServer) -> AsyncIterator[Any]:
 
 @pytest.fixture
 async def store(server: Any, redis_server: RedisServer) -> AsyncIterator[RedisThreadStore]:
-    """A store there."""
     store = RedisThreadStore(redis_server.url, "hub")
     yield store
     await store.close()
@@ -242,7 +241,6 @@ async def test_a_thread_whose_head_was_lost_takes_no_append_into_its_events(
 
 
 async def until(ask: Callable[[], Awaitable[Any]], is_so: Callable[[Any], bool]) -> None:
-    """Ask the server until it is so."""
     end = time.monotonic() + GUARD_SECONDS
     while not is_so(await ask()):
         assert time.monotonic() < end

@@ -25,6 +25,7 @@ from hosting.core.stores.storage_account import table_account
 from hosting.core.stores.tables import TablesThreadStore, table_name
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
+from hosting.ports import MOST_ROWS
 from tests.contracts.thread_appends import ADDRESS, behind, texts, whole, write
 from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy
@@ -81,7 +82,6 @@ def impatient(there: TablesThreadStore, fault_proxy: FaultProxy, open_tables: Op
 
 @pytest.fixture
 def table(azurite: Azurite, hub: str) -> Iterator[TableClient]:
-    """The table itself."""
     with TableClient.from_connection_string(azurite.connection_string, table_name(hub)) as client:
         yield client
 
@@ -261,6 +261,22 @@ async def test_an_erasure_that_meets_a_change_looks_again(
     await here.erase(ADDRESS, 1)
 
     assert await whole(there, ["key-1"]) == (head, [], [Row("key-1", 1, b"")])
+
+
+@pytest.mark.behaviour("log.forget")
+async def test_a_thread_of_many_rows_is_forgotten_unless_its_head_is_another_one(
+    here: TablesThreadStore, there: TablesThreadStore, table: TableClient
+) -> None:
+    """More than one batch takes: each compares the head."""
+    head = old = await write(there, None)
+    for number in range(3):
+        rows = tuple(Row(f"key-{number}-{n}", 0, b"row") for n in range(MOST_ROWS))
+        head = await write(there, head, rows=rows)
+
+    assert not await here.forget(ADDRESS, old)
+    assert len(list(table.list_entities())) == 3 * MOST_ROWS + 1
+    assert await here.forget(ADDRESS, head)
+    assert list(table.list_entities()) == []
 
 
 @pytest.mark.behaviour("log.tables-made")

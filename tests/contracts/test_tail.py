@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
@@ -66,10 +65,6 @@ class Reader:
         printed, complained = await asyncio.wait_for(asyncio.to_thread(self._process.communicate), GUARD_SECONDS)
         return self._process.returncode, printed, (complained or "").strip()
 
-    def interrupt(self) -> None:
-        """Press Ctrl-C."""
-        self._process.send_signal(signal.SIGINT)
-
 
 def _sqlite(request: pytest.FixtureRequest) -> dict[str, str]:
     return {"AGENT_LOG": f"sqlite:{request.getfixturevalue('tmp_path') / 'log.sqlite'}"}
@@ -104,7 +99,6 @@ def log_settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, st
 
 @pytest.fixture
 async def log(log_settings: dict[str, str], tmp_path: Path) -> AsyncIterator[ThreadLog]:
-    """The log as the app opens it."""
     async with opened(log_settings, tmp_path) as log:
         yield log
 
@@ -210,6 +204,16 @@ async def test_a_log_that_cannot_be_read_is_refused(settings: dict[str, str], co
     assert complaint in output.splitlines()[-1]
     assert "Traceback" not in output
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.behaviour("streams.reader")
+async def test_the_local_settings_of_the_folder_name_the_log(tmp_path: Path) -> None:
+    """As the local host reads them; the environment goes before."""
+    (tmp_path / "local.settings.json").write_text('{"Values": {\n// mine\n"AGENT_LOG": "sqlite:mine.sqlite"}}')
+
+    reader = Reader(tmp_path, {}, *RUN, begins=Begins.COLD)
+
+    assert "mine.sqlite" in (await reader.end())[2]
 
 
 @pytest.fixture(params=["redis", "tables on Azure"])

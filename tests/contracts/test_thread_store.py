@@ -144,7 +144,6 @@ async def test_what_was_broken_off_is_finished_by_the_next_call(threads: Threads
 
 
 async def clear(store: ThreadStore, verb: str) -> None:
-    """Trim or erase the first 11 events."""
     await (store.trim(ADDRESS, 11, 11) if verb == "trim" else store.erase(ADDRESS, 11))
 
 

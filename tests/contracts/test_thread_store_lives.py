@@ -19,8 +19,13 @@ from tests.support.warm_python import Process, start_python
 THREADS = (Address("joker", "one"), Address("joker", "two"))
 
 
-@pytest.mark.behaviour("log.compare-and-append", "log.stale-never-writes", "log.repeated-append")
-@pytest.mark.behaviour("log.rows", "log.trim", "log.erase", "log.forget")
+@pytest.mark.behaviour("log.compare-and-append")
+@pytest.mark.behaviour("log.stale-never-writes")
+@pytest.mark.behaviour("log.repeated-append")
+@pytest.mark.behaviour("log.rows")
+@pytest.mark.behaviour("log.trim")
+@pytest.mark.behaviour("log.erase")
+@pytest.mark.behaviour("log.forget")
 def test_a_store_does_what_the_model_does(threads: Threads) -> None:
     """Appends that are new, stale or repeated, between trims, erasures and new lives, of two threads in two views."""
 

@@ -95,7 +95,6 @@ class ModelThread:
         self.rows = {name: row for name, row in self.rows.items() if row.position > rows_before}
 
     def erase(self, through: int) -> None:
-        """Take events and payloads."""
         self.events = {position: event for position, event in self.events.items() if position > through}
         for name, row in self.rows.items():
             if row.position <= through:

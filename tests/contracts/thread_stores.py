@@ -135,15 +135,12 @@ class Threads:
 
     @property
     def backend(self) -> Backend:
-        """What may be expected of the store."""
         return BACKENDS[self.name]
 
     def open(self, hub: str = "hub") -> ThreadStore:
-        """Open another view of them."""
         self.opened.append(self.backend.open(self.place, hub))
         return self.opened[-1]
 
     def away(self) -> AbstractAsyncContextManager[None]:
-        """Keep the store from every view."""
         assert self.backend.away is not None
         return self.backend.away(self.place, self.opened)

@@ -65,7 +65,6 @@ class SizedStore(ArmedStore):
         self.written = 0
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        """Count the append, and make it."""
         self.written += append.size_bytes + len(append.head.payload)
         return await super().append(address, known, append)
 
@@ -117,7 +116,6 @@ class LongRun:
         self.restart()
 
     def restart(self) -> None:
-        """Begin a new process."""
         self.store = SizedStore(self.lasting)
         stores = Stores(HUB, self.store, Archive(self.archive), self.attachments)
         self.services = Services(

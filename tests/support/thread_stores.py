@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Literal
+from typing import Any, Literal
 
 from hosting.core.stores.contract import (
     MOST_POSITION,
     Append,
     AppendOutcome,
     Processes,
-    Row,
     StoredEvent,
     StoredHead,
     ThreadStore,
@@ -75,24 +74,12 @@ class ArmedStore:
         return Unknown() if failure == "answer lost" else answer
 
     async def head(self, address: Address) -> StoredHead | None:
-        """Read the head."""
         self._count("head")
         found = await self.inner.head(address)
         await self._hold("head")
         return found
 
-    async def heads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[str, StoredHead]]:
-        """List heads."""
-        self._count("heads")
-        return await self.inner.heads(agent, owner, after, limit)
-
-    async def agents(self) -> list[str]:
-        """List agents."""
-        self._count("agents")
-        return await self.inner.agents()
-
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
-        """Read events."""
         self._count("events")
         before, self.before_events = self.before_events, None
         if before is not None:
@@ -101,43 +88,33 @@ class ArmedStore:
         self.events_read += len(found)
         return found
 
-    async def row(self, address: Address, name: str) -> Row | None:
-        """Read a row."""
-        self._count("row")
-        return await self.inner.row(address, name)
-
-    async def trim(self, address: Address, before: int, rows_before: int) -> None:
-        """Trim."""
-        self._count("trim")
-        await self.inner.trim(address, before, rows_before)
-
     async def erase(self, address: Address, through: int) -> None:
-        """Erase."""
         self._count("erase")
         if self.fails_erasing:
             raise LogUnavailableError()
         await self.inner.erase(address, through)
 
     async def forget(self, address: Address, known: StoredHead) -> bool:
-        """Forget."""
         self._count("forget")
         before, self.before_forget = self.before_forget, None
         if before is not None:
             await before()
         return await self.inner.forget(address, known)
 
-    async def scrub(self) -> None:
-        """Scrub."""
-        self._count("scrub")
-        await self.inner.scrub()
-
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
-        """Watch."""
         self._count("watch")
         return self.pushes and await self.inner.watch(address, after, seconds)
 
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        call = getattr(self.inner, name)
+
+        async def counted(*given: Any, **named: Any) -> Any:
+            self._count(name)
+            return await call(*given, **named)
+
+        return counted
+
     async def close(self) -> None:
-        """Close."""
         await self.inner.close()
 
     async def _hold(self, call: str) -> None:

@@ -230,14 +230,12 @@ def test_providers_that_load_messages_beside_the_thread_are_refused(
 
 
 def call(call_id: str | None) -> Content:
-    """Return a call of a tool."""
     content = calls("look")
     content.call_id = call_id
     return content
 
 
 def result(call_id: str | None) -> Content:
-    """Return the result of a call."""
     content = Content.from_function_result("x", result="seen")
     content.call_id = call_id
     return content

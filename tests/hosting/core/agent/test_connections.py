@@ -17,7 +17,7 @@ from agent_framework import (
     MCPStreamableHTTPTool,
 )
 
-from hosting.core.agent import connections
+from hosting.core.agent import connections, lifespans
 from hosting.core.thread.events import ToolResult
 from hosting.names import Address
 from hosting.tools import idempotent
@@ -68,8 +68,9 @@ class Served:
 
 
 @pytest.fixture
-def shop() -> Iterator[Shop]:
-    """A shop that is not started yet."""
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    """A shop that is not started yet; what does not close is not waited for long."""
+    monkeypatch.setattr(lifespans, "CLOSE_SECONDS", 0.5)
     with Shop() as shop:
         yield shop
 

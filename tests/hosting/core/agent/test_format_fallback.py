@@ -113,14 +113,11 @@ async def test_llama_cpps_python_server_gets_the_schema_beside_json_object(loop:
     [
         (OF_LLAMA_CPP, 400, True),
         ("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.", 400, True),
-        ("This response_format type is unavailable now", 400, True),
         ("['body', 'response_format', 'type']: Input should be 'text' or 'json_object'", 422, True),
         ("Invalid schema for response_format 'place': json_schema needs additionalProperties", 400, False),
-        ("The context is full", 400, False),
         (OF_LLAMA_CPP, 500, False),
         (OF_ITS_PYTHON, 500, True),
         (OF_ITS_PYTHON.replace("llama_cpp", "another"), 500, False),
-        ("The llama_cpp server met a validation error", 500, False),
     ],
 )
 def test_only_a_server_that_knows_no_schemas_is_asked_again(message: str, status: int, is_refusal: bool) -> None:

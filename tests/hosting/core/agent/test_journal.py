@@ -54,7 +54,6 @@ class Holder:
         return self
 
     async def take_over(self) -> None:
-        """Let somebody else claim the run."""
         head = await self.log.head(ADDRESS)
         await self.log.execute(ADDRESS, ClaimRun(0.0, terms("e1", "entity"), idle_append=head.append_id))
 

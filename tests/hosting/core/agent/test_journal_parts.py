@@ -56,7 +56,6 @@ class Sent(ChatMiddleware):
         self.texts: list[list[str]] = []
 
     async def process(self, context: ChatContext, call_next: Any) -> None:
-        """Note them."""
         self.texts.append([message.text for message in context.messages])
         await call_next()
 
@@ -237,7 +236,6 @@ class Counted:
         return SkillsProvider(skill, **TOOLS_WITHOUT_APPROVAL)
 
     def run_file(self, skill: Any, script: Any, args: Any = None) -> str:
-        """Run a script that is a file."""
         self.note()
         return f"ran {Path(script.full_path).name}"
 

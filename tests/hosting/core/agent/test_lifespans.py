@@ -97,29 +97,7 @@ class Connected(EchoAgent):
 
 
 async def is_answered(agent: Any, loop: AgentLoop, message: str = "hi") -> bool:
-    """Tell whether one attempt answers."""
     return isinstance(await outcome_of(agent, loop, attempt(message)), AgentAnswer)
-
-
-@pytest.mark.behaviour("hosting.connections-come-back")
-@pytest.mark.parametrize(
-    ("failure", "answered", "noted"),
-    [
-        (ConnectionResetError("it went away"), [True, False, True, True], ["opened", "closed", "opened"]),
-        (ValueError("a mistake in its code"), [True, False, False, False], ["opened"]),
-    ],
-)
-async def test_an_agent_whose_connection_broke_is_opened_again_for_the_next_run(
-    loop: AgentLoop, failure: Exception, answered: list[bool], noted: list[str]
-) -> None:
-    """The run that met it fails. An error that no connection explains leaves the agent open."""
-    agent = Connected()
-    outcomes = [await is_answered(agent, loop)]
-
-    agent.failure = failure
-    outcomes += [await is_answered(agent, loop) for _ in range(3)]
-
-    assert (outcomes, agent.noted) == (answered, noted)
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")

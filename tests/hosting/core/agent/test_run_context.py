@@ -26,13 +26,11 @@ class Reading(OwnedApp):
         super().__init__(agent=context_reader(self.noted.append))
 
     def read(self, reader: str) -> list[str]:
-        """Return what that reader noted."""
         return [text for name, _, text in (note.partition(" ") for note in self.noted) if name == reader]
 
 
 @pytest.fixture
 async def reading() -> AsyncIterator[Reading]:
-    """One process of the app."""
     app = Reading()
     async with app.http:
         yield app

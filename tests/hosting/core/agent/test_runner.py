@@ -146,7 +146,6 @@ class Unkeepable(ContextProvider):
     """A context provider that keeps what is not JSON."""
 
     async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
-        """Keep a lock."""
         state["lock"] = threading.Lock()
 
 

@@ -86,11 +86,9 @@ class NoTasks:
     """The usage of background tasks where a run has begun none."""
 
     async def beside_run(self, run: Run) -> Used:
-        """Return nothing."""
         return UNUSED
 
     async def beside_thread(self, address: Address) -> Used:
-        """Return nothing."""
         return UNUSED
 
 

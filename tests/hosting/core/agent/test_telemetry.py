@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from agent_framework import Agent, FunctionInvocationLayer
+from agent_framework.observability import ChatTelemetryLayer
 from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader
@@ -26,8 +28,9 @@ from hosting.core.thread.run import fold_run
 from hosting.names import Address
 from hosting.ports import Clocks
 from state import __name__ as STATE
+from tests.support.app.scripted import ScriptedModel, thread_name
 from tests.support.carriers import Api
-from tests.support.cluster.cluster import AppProcess
+from tests.support.cluster.cluster import AppProcess, Cluster
 from tests.support.exported_spans import Exported
 from tests.support.made_app import app_of, ask, served
 from tests.support.run_events import accepted, claimed
@@ -44,13 +47,15 @@ def span_id(span: ReadableSpan) -> str:
     return f"{span.context.span_id:016x}"
 
 
+class TracedClient(FunctionInvocationLayer[Any], ChatTelemetryLayer[Any], ScriptedModel):
+    """The scripted model with the framework's telemetry, as the clients of real models have it."""
+
+
 def parent_of(span: ReadableSpan) -> str | None:
-    """Return the id of a span's parent."""
     return f"{span.parent.span_id:016x}" if span.parent is not None else None
 
 
 async def ask_traced(api: Api, message: str, traceparent: str, thread_id: str = "t") -> dict[str, Any]:
-    """Ask Joker as a caller that traces."""
     body = {"message": message, "thread_id": thread_id}
     answer = await api.http.post("/api/agents/Joker/run", json=body, headers={"traceparent": traceparent})
     return dict(answer.json())
@@ -73,6 +78,20 @@ async def test_a_run_is_a_span_below_its_caller_s_with_the_ids_of_the_run(direct
         "agent.run.attempt": 1,
         "agent.run.outcome": "completed",
     }
+
+
+@pytest.mark.moved_time
+@pytest.mark.behaviour("hosting.spans")
+async def test_the_framework_s_spans_of_agent_model_and_tool_stand_below_the_run_s(spans: Exported) -> None:
+    cluster = Cluster(lambda: Agent(TracedClient(), name="Joker", tools=[thread_name]))
+
+    await cluster.process().run("tool thread_name")
+
+    run, agent = await spans.named("run Joker"), await spans.named("invoke_agent Joker")
+    tool = await spans.named("execute_tool thread_name")
+    models = [span for span in spans.get_finished_spans() if span.name.startswith("chat ")]
+    assert parent_of(agent) == span_id(run)
+    assert [parent_of(below) for below in (tool, *models)] == [span_id(agent)] * 3
 
 
 @pytest.mark.behaviour("hosting.spans")

@@ -19,6 +19,5 @@ def page_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]
 
 @pytest.fixture
 async def instances(page_host: RunningHost) -> AsyncIterator[Instances]:
-    """The orchestrations of that host."""
     async with httpx.AsyncClient(base_url=page_host.origin, timeout=GUARD_SECONDS) as http:
         yield Instances(http)

@@ -105,18 +105,14 @@ async def test_a_conversation_that_cannot_be_read_stays_byte_for_byte(app: AppPr
     ("name", "value", "says"),
     [
         ("explode", {}, "The operation 'explode' is not known. Known: run, store, reset, delete, expire, trim."),
-        ("", {}, "The operation '' is not known."),
         ("run", None, "takes an object"),
-        ("run", "hi", "takes an object"),
         ("run", {}, "There is no message"),
         ("run", {"message": " "}, "blank"),
         ("run", {"message": "\ud800"}, "surrogate"),
         ("run", {"message": "hi", "run_id": "a/b"}, "'a/b' is not valid"),
-        ("run", {"message": "hi", "run_id": 7}, "'7' is not valid"),
         ("run", {"message": "hi", "orchestrationId": 7}, "'orchestrationId'"),
         ("reset", {"position": "7"}, "The operation 'reset' takes an object with"),
         ("delete", {"logged": 1}, "The operation 'delete' takes an object with"),
-        ("delete", None, "The operation 'delete' takes an object with"),
     ],
 )
 async def test_an_operation_that_cannot_be_done_is_refused_by_a_sentence(

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.moved_time
 
 
 async def delete(app: AppProcess) -> None:
-    """Delete the thread."""
     await app.log.execute(ADDRESS, DeleteThread(app.cluster.wall()))
     await app.operate({"logged": True}, "delete")
 

@@ -47,7 +47,6 @@ class NotedClient:
         return OrchestrationStatus(instance_id, self.state, None, None) if instance_id in self.started else None
 
     async def send_event(self, instance_id: str, event: str, value: object) -> None:
-        """Note an event."""
         self.sent.append((instance_id, event, value))
 
 
@@ -58,7 +57,6 @@ def tools_of(client: NotedClient, call_key: str = "r-1-1.call") -> Orchestration
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    """One process of the page's app."""
     first, second = code(PAGE, "python")
     source = "\n".join([first, BETWEEN, second])
     with RunningHost(make_app(tmp_path_factory.mktemp("page"), source, host=HOST)) as running:
@@ -67,7 +65,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
 
 @pytest.fixture
 async def instances(host: RunningHost) -> AsyncIterator[Instances]:
-    """The orchestrations of that host."""
     async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
         yield Instances(http)
 

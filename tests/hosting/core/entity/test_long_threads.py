@@ -5,17 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from hosting.app import AgentFunctionApp
 from hosting.core.deletion import UNUSED_SECONDS
-from hosting.core.stores.archive import Archive
 from hosting.core.thread.commands import DeleteThread, EndRun
 from hosting.core.thread.run_request import PauseKind, PendingApproval, RunRequest
 from hosting.core.thread_log import epoch_store_key
@@ -23,56 +17,33 @@ from hosting.names import Address
 from state.codec import read
 from state.extension import host_of
 from tests.support.app.scripted import scripted_agent
-from tests.support.archives import sqlite_archive
-from tests.support.cluster.cluster import ADDRESS, INSTANCE, AppProcess, Cluster
-from tests.support.direct import DirectHost
+from tests.support.cluster.cluster import ADDRESS, HUB, INSTANCE, AppProcess, Cluster
 from tests.support.threads import accept, completed, end
 
-THREAD = "/api/agents/Joker/threads/t"
+THREAD = "/api/agents/Joker/threads/t1"
+PLACE = epoch_store_key(HUB, Address.of("Joker", "t1"), 0)
 TURNS = 20
 
 
-@dataclass(frozen=True)
-class LongThread:
-    """An app of one thread of many turns, most of them archived."""
-
-    archive: Archive
-    host: DirectHost
-    http: httpx.AsyncClient
-    run_ids: list[str]
-
-    @property
-    def stored(self) -> str:
-        """The thread's document."""
-        return self.host.entities.states["@dafx-joker@t"]
-
-    async def ask(self, message: str) -> dict[str, Any]:
-        """Take one turn."""
-        answer = await self.http.post("/api/agents/Joker/run", json={"message": message, "thread_id": "t"})
-        assert answer.status_code == 200, answer.text
-        return dict(answer.json())
-
-    async def page(self, **query: object) -> dict[str, Any]:
-        """Read one page of messages."""
-        answer = await self.http.get(f"{THREAD}/messages", params={name: str(value) for name, value in query.items()})
-        assert answer.status_code == 200, answer.text
-        return dict(answer.json())
-
-
 @pytest.fixture
-async def thread(tmp_path: Path) -> AsyncIterator[LongThread]:
-    """The thread after its last commit."""
-    file = tmp_path / "archive.sqlite"
-    environ = {"AGENT_LOG": "memory", "AGENT_ARCHIVE": f"sqlite:{file}", "AGENT_RECENT_BYTES": "2048"}
-    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], environ=environ))
-    archive = sqlite_archive(file)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example") as client:
-        long = LongThread(archive, host, client, [])
-        for number in range(TURNS):
-            long.run_ids.append((await long.ask(f"m{number}"))["run_id"])
-        await host.entities.idle()
-        yield long
-    await archive.close()
+async def long_thread() -> AppProcess:
+    """A process of an app whose thread has many turns, most of them archived."""
+    app = Cluster(lambda: scripted_agent("Joker")).process(AGENT_RECENT_BYTES="2048")
+    for number in range(TURNS):
+        await app.run(f"m{number}", run_id=f"r{number}")
+    return app
+
+
+async def ask(app: AppProcess, message: str) -> dict[str, Any]:
+    answer = await app.http.post("/api/agents/Joker/run", json={"message": message, "thread_id": "t1"})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+async def page_of(app: AppProcess, **query: object) -> dict[str, Any]:
+    answer = await app.http.get(f"{THREAD}/messages", params={name: str(value) for name, value in query.items()})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
 
 
 def positions(page: dict[str, Any]) -> list[int]:
@@ -92,25 +63,27 @@ WINDOWS: list[tuple[dict[str, object], list[int], bool]] = [
 ]
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("archive.one-conversation")
 @pytest.mark.behaviour("archive.counts-all")
-async def test_whoever_reads_a_long_thread_cannot_tell_what_is_archived(thread: LongThread) -> None:
+async def test_whoever_reads_a_long_thread_cannot_tell_what_is_archived(long_thread: AppProcess) -> None:
     """Pages from either end, windows, the counts of the thread, and its export."""
     forwards, backwards = [], []
-    page = await thread.page(limit=7)
+    page = await page_of(long_thread, limit=7)
     while page["entries"]:
         forwards += page["entries"]
-        page = await thread.page(limit=7, after=positions(page)[-1])
-    page = await thread.page(limit=7, order="desc")
+        page = await page_of(long_thread, limit=7, after=positions(page)[-1])
+    page = await page_of(long_thread, limit=7, order="desc")
     while page["entries"]:
         backwards += page["entries"]
-        page = await thread.page(limit=7, order="desc", before=positions(page)[-1])
-    windows = [await thread.page(**query) for query, _, _ in WINDOWS]
-    received = (await thread.http.get(THREAD)).json()
-    exported = (await thread.http.get(f"{THREAD}/export")).json()["conversation"]
+        page = await page_of(long_thread, limit=7, order="desc", before=positions(page)[-1])
+    windows = [await page_of(long_thread, **query) for query, _, _ in WINDOWS]
+    received = (await long_thread.http.get(THREAD)).json()
+    exported = (await long_thread.http.get(f"{THREAD}/export")).json()["conversation"]
 
-    runs = [run_id for run_id in thread.run_ids for _ in range(2)]
-    assert host_of(read(thread.stored)).archived.entries > TURNS
+    (stored,) = long_thread.cluster.engine.documents.values()
+    runs = [f"r{number}" for number in range(TURNS) for _ in range(2)]
+    assert host_of(read(stored)).archived.entries > TURNS
     assert [entry["position"] for entry in forwards] == list(range(1, 2 * TURNS + 1))
     assert forwards == backwards[::-1]
     assert [entry["run_id"] for entry in forwards] == runs
@@ -124,21 +97,23 @@ async def test_whoever_reads_a_long_thread_cannot_tell_what_is_archived(thread: 
     assert host_of(read(json.dumps(exported))).archived.entries == 0
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("archive.tells-what-is-missing")
-async def test_an_archive_that_lost_something_says_so_and_runs_go_on(thread: LongThread) -> None:
+async def test_an_archive_that_lost_something_says_so_and_runs_go_on(long_thread: AppProcess) -> None:
     """503, with the position; a page of what is there is still read. A deleted thread begins anew."""
-    await thread.archive.erase(epoch_store_key("agenthub", Address.of("Joker", "t"), 0))
+    await long_thread.stores.archive.erase(PLACE)
 
-    lost = await thread.http.get(f"{THREAD}/messages")
-    newest = await thread.page(limit=2, order="desc")
+    lost = await long_thread.http.get(f"{THREAD}/messages")
+    newest = await page_of(long_thread, limit=2, order="desc")
 
     assert (lost.status_code, lost.json()["code"]) == (503, "archive_incomplete")
     assert "lacks entry 1 of" in lost.json()["detail"]
     assert positions(newest) == [2 * TURNS, 2 * TURNS - 1]
-    assert (await thread.ask("on"))["message_count"] == 2 * TURNS + 2
-    assert (await thread.http.delete(THREAD)).status_code == 204
-    await thread.ask("anew")
-    page = await thread.page()
+    assert (await ask(long_thread, "on"))["message_count"] == 2 * TURNS + 2
+    await long_thread.log.execute(Address.of("Joker", "t1"), DeleteThread(long_thread.cluster.wall()))
+    await long_thread.operate({"logged": True}, "delete")
+    await ask(long_thread, "anew")
+    page = await page_of(long_thread)
     assert [entry["messages"][0]["contents"][0]["text"] for entry in page["entries"]] == ["anew", "echo: anew"]
 
 
@@ -156,7 +131,6 @@ async def app(cluster: Cluster) -> AppProcess:
 
 
 async def show(app: AppProcess) -> None:
-    """Take a turn with a picture."""
     uri = f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"
     shown = RunRequest(message="see", contents=({"$type": "data", "uri": uri, "mediaType": "image/png"},))
     await app.deliver(await app.open(request=shown))

@@ -48,7 +48,6 @@ def hub(tmp_path: Path) -> TaskHub:
 
 
 def ask(client: httpx.Client, message: str, thread_id: str = "t") -> str:
-    """Return Joker's answer on a thread."""
     answer = client.post("/api/agents/Joker/run", json={"message": message, "thread_id": thread_id})
     assert answer.status_code == 200, answer.text
     return str(answer.json()["response"])

@@ -13,7 +13,6 @@ def bad_content(says: str, value: object, code: str = "invalid_field", status: i
 
 
 def picture(**properties: Any) -> dict[str, Any]:
-    """Return a small picture as content."""
     return {"$type": "data", "uri": PICTURE, **properties}
 
 

@@ -83,9 +83,7 @@ def test_the_query_says_what_becomes_of_a_request_before_the_body_and_the_agent_
     ("prefer", "seconds", "answer", "applied"),
     [
         ("", None, True, None),
-        ("return=minimal", None, True, None),
         ("respond-async", None, False, "respond-async"),
-        ("wait=10", 10.0, True, "wait=10"),
         ('Wait = "10"', 10.0, True, "wait=10"),
         ("respond-async, wait=10", 10.0, True, "respond-async, wait=10"),
         ("wait=0;x=1, respond-async;y", 0.0, True, "wait=0, respond-async"),
@@ -137,19 +135,14 @@ def test_a_fingerprint_is_of_the_request_and_its_thread() -> None:
     [
         ("", "json", "json"),
         ("", "text", "text"),
-        ("*/*", "text", "text"),
         ("application/json", "text", "json"),
         ("text/plain", "json", "text"),
-        ("text/html", "json", "text"),
         ("application/*;q=0.2, text/plain;q=0.1", "text", "json"),
-        ("application/json;q=0, */*", "json", "json"),
         ("text/event-stream", "json", "events"),
         ("text/event-stream, application/json;q=0.5", "text", "events"),
         ("text/event-stream;q=0.4, application/json;q=0.5", "text", "json"),
-        ("text/*", "text", "text"),
         ("*/*", "events", "events"),
         ("application/json;q=high, text/plain;q=0.1", "json", "text"),
-        ("TEXT/PLAIN", "json", "text"),
         ("application/json; q=0.5 , text/plain;q = 0.4", "text", "json"),
     ],
 )
@@ -172,7 +165,6 @@ PEERS = {
 
 @pytest.fixture
 async def app() -> AppProcess:
-    """A process of a scripted agent."""
     return Cluster(lambda: scripted_agent("Joker")).process()
 
 

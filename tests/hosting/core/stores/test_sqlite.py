@@ -57,6 +57,15 @@ async def writer(file: Path) -> AsyncIterator[StoreFile]:
     await opened.close()
 
 
+async def test_small_steps_are_committed_on_the_loop_and_others_by_the_thread(file: Path, writer: StoreFile) -> None:
+    """Both into one file, each in an order that its caller sees."""
+    here = threading.current_thread().name
+    names = [await writer.do(note("second"), is_small=True), await writer.do(note("third"))]
+
+    assert names == [here, WORDS.name]
+    assert noted(file) == ["first", "second", "third"]
+
+
 async def test_a_small_step_waits_on_the_thread_while_another_process_holds_the_file(
     file: Path, writer: StoreFile
 ) -> None:

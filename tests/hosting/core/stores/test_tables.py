@@ -123,7 +123,6 @@ class Service:
     sent: bytes = b""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take one request."""
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         self.sent = await reader.readexactly(int(head.partition(b"content-length: ")[2].split()[0]))
         writer.write(self.answer)
@@ -131,7 +130,6 @@ class Service:
 
     @asynccontextmanager
     async def table(self) -> AsyncIterator[Table]:
-        """One of its tables."""
         server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/shop"
         connection_string = f"AccountName=shop;AccountKey=c2VjcmV0;TableEndpoint={url}"

@@ -287,7 +287,6 @@ class Tally(Counted):
     count: int = 0
 
     def more(self) -> Tally:
-        """Return it with one more."""
         return self.model_copy(update={"count": self.count + 1})
 
 
@@ -304,7 +303,6 @@ def cells_of(store: ArmedStore) -> Cells:
 
 @pytest.fixture
 def store() -> ArmedStore:
-    """A store that fails as a test says."""
     return ArmedStore(MemoryThreadStore(SharedMemory()))
 
 

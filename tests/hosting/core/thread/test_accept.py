@@ -17,7 +17,7 @@ from hosting.core.thread.commands import (
     RetryRun,
     Unchanged,
 )
-from hosting.core.thread.events import Delta, ModelResult, NoAnswer
+from hosting.core.thread.events import Completed, Delta, ModelResult, NoAnswer
 from hosting.core.thread.rows import DeletedRow, KeyRow, RowChange, RunRow
 from hosting.core.thread.run import Ended, superseded, text_so_far
 from hosting.core.thread.run_request import Decision
@@ -131,6 +131,13 @@ def test_a_repeated_key_attaches_to_its_open_run() -> None:
 
     assert isinstance(outcome, Change)
     assert (thread.last(1), outcome.run_id, outcome.signal) == ([("attached", "r1")], "r1", True)
+
+
+@pytest.mark.behaviour("thread.busy-rejects")
+def test_a_thread_whose_runs_have_ended_rejects_nobody() -> None:
+    thread = after(rejecting(WORKS), end("r1"), rejecting(accept("r2", claimed=True)))
+
+    assert thread.last(2) == [("accepted", "r2"), ("claimed", "r2")]
 
 
 @pytest.mark.behaviour("thread.delete")
@@ -253,6 +260,17 @@ def test_what_an_interrupted_run_said_stays_for_the_model() -> None:
 
 
 @pytest.mark.behaviour("thread.busy-interrupts")
+def test_an_answer_that_comes_before_the_holder_knows_is_the_runs_end() -> None:
+    thread = working()
+    thread.do(busy("interrupt"))
+
+    thread.do(answered("r1", "Done"))
+
+    assert isinstance(run_of(thread).end, Completed)
+    assert texts(thread)[-1] == "Done"
+
+
+@pytest.mark.behaviour("thread.busy-interrupts")
 def test_a_late_answer_that_asks_for_approvals_does_not_make_the_thread_wait() -> None:
     """The next request is accepted already; the holder is told with what the run ends instead."""
     thread = working()
@@ -277,6 +295,16 @@ def test_an_interrupted_run_whose_holder_is_lost_or_lets_go_is_claimed_to_be_end
     thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
 
     assert (thread.last(1), text_so_far(run_of(thread))) == ([("claimed", "r1")], "Once upon")
+
+
+@pytest.mark.behaviour("thread.busy-interrupts")
+def test_an_interrupted_run_that_loses_three_holders_has_not_crashed() -> None:
+    thread = working()
+    thread.do(busy("interrupt"))
+    for number in range(3):
+        thread.do(ClaimRun(NOW, terms(f"e{number}", "entity"), idle_append=thread.head.append_id))
+
+    assert code_of(thread) == "run_superseded"
 
 
 @pytest.mark.behaviour("thread.busy-interrupts")

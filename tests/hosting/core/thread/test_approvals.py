@@ -6,6 +6,7 @@ from hosting.core.thread.commands import (
     AnswerApproval,
     Change,
     ClaimRun,
+    DeleteThread,
     Outcome,
     ResetThread,
     Stale,
@@ -137,6 +138,11 @@ def test_an_answer_to_what_does_not_wait_is_refused() -> None:
 
 
 @pytest.mark.behaviour("thread.approvals")
+def test_approvals_that_a_run_asks_for_after_a_reset_wait_for_nobody() -> None:
+    assert after(accept("r1", claimed=True), ResetThread(NOW), end("r1", "a1")).head.waiting is None
+
+
+@pytest.mark.behaviour("thread.approvals")
 def test_decisions_that_a_run_brings_are_recorded_with_it() -> None:
     """An orchestration answers all at once; nobody else can any more."""
     thread = waiting("a1", "a2")
@@ -198,6 +204,16 @@ def test_more_approvals_than_one_append_holds_are_refused() -> None:
     assert refusal(outcome) is UnstorableAnswerError
     assert thread.head.is_held_by("token-r1")
     assert isinstance(thread.do(end("r1", *(f"a{number}" for number in range(MOST_APPROVALS)))), Change)
+
+
+@pytest.mark.behaviour("thread.approvals")
+def test_an_answer_to_a_thread_that_is_being_deleted_signals_for_it() -> None:
+    thread = waiting("a1")
+    thread.do(DeleteThread(NOW))
+
+    outcome = answer(thread, YES_1)
+
+    assert (thread.head.waiting, outcome.signal) == (None, True)  # type: ignore[union-attr]
 
 
 @pytest.mark.behaviour("workflows.asks")

@@ -168,6 +168,16 @@ def test_a_cancelled_run_that_is_let_go_of_ends_there() -> None:
         assert thread.kinds().count("cancel_requested") == 1
 
 
+@pytest.mark.behaviour("thread.failed-signals")
+def test_a_run_that_another_holds_is_left_to_it() -> None:
+    """An entity holds it: a signal was taken after all."""
+    thread = after(HELD)
+    thread.do(taken_over(thread))
+
+    assert thread.do(SignalFailed(NOW, "r1", "token-r1")) == Unchanged("r1")
+    assert thread.head.is_held_by("e1")
+
+
 def paused_thread() -> Thread:
     """Return a thread whose only run was at work, is paused, and has no holder any more."""
     return after(accept("r1", claimed=True), PauseRun(NOW, "r1"), ReleaseRun(NOW, "token-r1", signalled=True))
@@ -223,6 +233,16 @@ def test_a_paused_run_is_cancelled_at_once_and_whoever_waits_behind_it_is_signal
     assert isinstance(outcome, Change)
     assert thread.last(2) == [("cancel_requested", "r1"), ("cancelled", "r1")]
     assert (outcome.signal, [run.id for run in thread.head.runs], thread.head.is_paused) == (True, ["r2"], False)
+
+
+@pytest.mark.behaviour("runs.pause")
+def test_an_interrupted_run_that_was_paused_is_claimed_once_more_to_end_with_its_text() -> None:
+    thread = paused_thread()
+    thread.do(accept("r2", at=NOW + 1))
+    thread.do(CancelRun(NOW + 1, "r1", "interrupt"))
+    thread.do(ClaimRun(NOW + 1, terms("e1", "entity")))
+
+    assert thread.last(1) == [("claimed", "r1")]
 
 
 @pytest.mark.behaviour("runs.pause")

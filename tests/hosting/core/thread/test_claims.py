@@ -17,7 +17,7 @@ from hosting.core.thread.commands import (
     Stale,
     Unchanged,
 )
-from hosting.core.thread.events import Claimed, Delta
+from hosting.core.thread.events import Claimed, Delta, ToolResult
 from hosting.ports import MOST_ROWS
 from tests.hosting.core.thread.played import after
 from tests.support.threads import (
@@ -34,6 +34,7 @@ from tests.support.threads import (
 )
 
 HELD = accept("r1", claimed=True)
+RESULT = ToolResult(at=NOW, run_id="r1", key="1.call", text="done")
 
 
 def take(thread: Thread, token: str, **members: object) -> Outcome:
@@ -105,6 +106,17 @@ def test_a_run_that_lost_three_processes_has_crashed() -> None:
     assert thread.events[-1].code == "run_crashed"  # type: ignore[union-attr]
     assert released.head.is_held_by("e3")
     assert (released.head.runs[0].attempts, released.head.runs[0].lost) == (4, 2)
+
+
+@pytest.mark.behaviour("thread.lost-holders")
+def test_a_run_of_hours_survives_a_lost_process_at_each_of_its_steps() -> None:
+    """Three are too many at one step only: with a result, a model's or a tool's, the run has gone on."""
+    thread = after(HELD)
+    for number, step in enumerate([model_result(), RESULT] * 10):
+        lose(thread, f"a{number}", f"b{number}")
+        thread.do(RecordSteps(f"b{number}", (step,)))
+
+    assert (thread.head.runs[0].lost, thread.head.runs[0].fruitless) == (40, 0)
 
 
 @pytest.mark.behaviour("run.attempts")

@@ -341,3 +341,21 @@ def test_a_run_that_goes_on_from_before_messages_takes_them_back() -> None:
     assert [refusal(outcome) for outcome in (blind, older)] == [RunNotNewestError] * 2
     assert isinstance(taken_back, Change)
     assert texts(thread) == ["Hello from r1", "r1 says", "Hello from r3", "r3 says"]
+
+
+@pytest.mark.behaviour("thread.put")
+def test_a_reset_and_a_deletion_forget_them_and_messages_begin_another_life() -> None:
+    thread = after(put())
+    title = thread.head.title
+    thread.do(ResetThread(NOW))
+    after_reset = texts(thread)
+    thread.do(DeleteThread(NOW))
+    thread.do(FinishDelete(NOW, {}))
+    late = thread.do(put("p2", epoch=0))
+    begun = thread.do(put("p2"))
+
+    assert (title, after_reset) == ("p1 asks", [])
+    assert refusal(late) is ThreadDeletedError
+    assert isinstance(begun, Change)
+    assert (thread.head.epoch, thread.head.state, thread.head.title) == (2, "open", "p2 asks")
+    assert texts(thread) == ["p2 asks", "p2 answers"]

@@ -42,7 +42,6 @@ SUPERSTEP = Checkpointed(at=NOW, run_id="r1", superstep=1, framework="", graph="
 
 
 def words(offset: int, text: str) -> Delta:
-    """Return what the agent said next."""
     return Delta(at=NOW, run_id="r1", offset=offset, text=text)
 
 

@@ -22,7 +22,6 @@ from hosting.core.thread.head import Head
 
 
 def without_leases(head: Head, command: Command) -> Outcome:
-    """Take over any claim at once."""
     if isinstance(command, ClaimRun):
         command = replace(command, idle_append=head.append_id)
     return decide(head, command)
