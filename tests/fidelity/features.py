@@ -7,8 +7,9 @@ how it is hosted. `allowed` says which choices go together.
 from __future__ import annotations
 
 import base64
+import random
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ from agent_framework import (
 from agent_framework.anthropic import AnthropicClient
 from agent_framework.openai import OpenAIChatClient, OpenAIChatCompletionClient
 from agent_framework.orchestrations import SequentialBuilder
+from allpairspy import AllPairs
 from anthropic import AsyncAnthropic
 from mcp.client._memory import InMemoryTransport
 from mcp.server import MCPServer
@@ -426,3 +428,18 @@ def _compaction(setting: Setting) -> CompactionStrategy | None:
 def folder() -> Path:
     """Return a new folder for what a process keeps."""
     return Path(tempfile.mkdtemp(prefix="fidelity-"))
+
+
+def rows(seed: int) -> list[Row]:
+    """Return the rows of a seed: another one crosses other choices beyond the pairs."""
+    chance = random.Random(seed)
+    names = chance.sample(list(DIMENSIONS), len(DIMENSIONS))
+    choices = [chance.sample(DIMENSIONS[name], len(DIMENSIONS[name])) for name in names]
+
+    def goes_together(values: Sequence[str]) -> bool:
+        return allowed(dict(zip(names, values, strict=False)))
+
+    return [
+        {name: dict(zip(names, values, strict=True))[name] for name in DIMENSIONS}
+        for values in AllPairs(choices, filter_func=goes_together)
+    ]

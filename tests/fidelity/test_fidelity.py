@@ -12,9 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fidelity.compare import differences
-from tests.fidelity.features import Row, row, title
+from tests.fidelity.features import Row, row, rows, title
 from tests.fidelity.known import UNFINISHED, WANTED, Difference, unexplained
-from tests.fidelity.table import rows
 
 pytestmark = [
     pytest.mark.behaviour("hosting.is-plain"),
