@@ -159,6 +159,7 @@ async def test_a_conversation_begins_with_items_and_gets_others_between_its_resp
         *(("user", "two"), ("assistant", second.output_text)),
     ]
     assert (items[5], read, added.first_id, added.has_more) == (item, item, item.id, False)
+    assert (await wired.http.get(f"conversations/{begun.id}/items/{item.id}")).status_code == 200
     assert (conversation.created_at, conversation.metadata) == (begun.created_at, {"agent_id": "Joker", "mine": "x"})
 
 
