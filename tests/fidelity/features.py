@@ -1,15 +1,18 @@
 """The table: each way in which an agent of agent-framework may differ, and the agent that a row of choices makes.
 
-A row has one choice of each dimension. Its agent is plain agent-framework code, as a user writes it; nothing here knows
-how it is hosted. `allowed` says which choices go together.
+A row has one choice of each dimension; what one choice alone needs is imported where its row is made. Its agent is
+plain agent-framework code, as a user writes it; nothing here knows how it is hosted. `allowed` says which choices go
+together.
 """
 
 from __future__ import annotations
 
 import base64
+import random
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +51,7 @@ from agent_framework import (
     enqueue_messages,
     tool,
 )
-from agent_framework.anthropic import AnthropicClient
 from agent_framework.openai import OpenAIChatClient, OpenAIChatCompletionClient
-from agent_framework.orchestrations import SequentialBuilder
-from anthropic import AsyncAnthropic
-from mcp.client._memory import InMemoryTransport
-from mcp.server import MCPServer
 from openai import AsyncOpenAI
 
 from hosting.tools import idempotent
@@ -157,6 +155,8 @@ def agent_of(setting: Setting) -> Any:
     agent = _agent_of(setting)
     if setting.row.get("within") != "workflow":
         return agent
+    from agent_framework.orchestrations import SequentialBuilder
+
     return SequentialBuilder(participants=[agent]).build().as_agent("a")
 
 
@@ -204,6 +204,9 @@ def _thinking(chosen: Row) -> dict[str, Any]:
 def _client(setting: Setting) -> Any:
     asgi = setting.model.asgi
     if setting.row["client"] == "anthropic":
+        from agent_framework.anthropic import AnthropicClient
+        from anthropic import AsyncAnthropic
+
         http2 = httpx2.AsyncClient(transport=httpx2.ASGITransport(asgi))
         anthropic = AsyncAnthropic(api_key="none", base_url="http://model.example", http_client=http2, max_retries=0)
         return AnthropicClient(model="c", anthropic_client=anthropic)
@@ -254,6 +257,8 @@ class ToolServer(MCPStreamableHTTPTool):
     """A server of the tool `look`, in this process; its transport is the only part that is not a real one's."""
 
     def __init__(self, setting: Setting, *, must_ask: bool) -> None:
+        from mcp.server import MCPServer
+
         super().__init__("shop", "http://localhost", approval_mode="always_require" if must_ask else "never_require")
         self._served = MCPServer("shop")
 
@@ -265,6 +270,8 @@ class ToolServer(MCPStreamableHTTPTool):
 
     def get_mcp_client(self) -> Any:
         """Return a transport to the server."""
+        from mcp.client._memory import InMemoryTransport
+
         return InMemoryTransport(self._served)
 
 
@@ -426,3 +433,21 @@ def _compaction(setting: Setting) -> CompactionStrategy | None:
 def folder() -> Path:
     """Return a new folder for what a process keeps."""
     return Path(tempfile.mkdtemp(prefix="fidelity-"))
+
+
+@cache
+def rows(seed: int) -> list[Row]:
+    """Return the rows of a seed: another one crosses other choices beyond the pairs."""
+    from allpairspy import AllPairs
+
+    chance = random.Random(seed)
+    names = chance.sample(list(DIMENSIONS), len(DIMENSIONS))
+    choices = [chance.sample(DIMENSIONS[name], len(DIMENSIONS[name])) for name in names]
+
+    def goes_together(values: Sequence[str]) -> bool:
+        return allowed(dict(zip(names, values, strict=False)))
+
+    return [
+        {name: dict(zip(names, values, strict=True))[name] for name in DIMENSIONS}
+        for values in AllPairs(choices, filter_func=goes_together)
+    ]

@@ -27,7 +27,6 @@ from agent_framework.openai import OpenAIChatClient
 from openai import AsyncOpenAI
 
 from hosting.assembly import WIRES
-from hosting.core.entity.called_run import AgentCall, ResultFormat, read_answer
 from hosting.core.thread.finish import BROKEN_OFF
 from tests.fidelity.anthropic_messages import AnthropicMessages
 from tests.fidelity.chat_completions import ChatCompletions
@@ -184,8 +183,7 @@ async def test_an_answer_that_its_provider_calls_failed_is_none(accept: str) -> 
 async def test_a_refusal_is_no_answer_in_the_form_that_was_asked_for() -> None:
     app = Finishing()
     app.model.wire = Refusing()
-
-    refused = (await app.ask(Answer("I will not."), response_format={"type": "object"})).json()
+    refused = (await app.ask(Answer("No."), response_format={"type": "object"})).json()
 
     assert refused["detail"].startswith("The answer is incomplete (finish_reason 'refusal'). ")
 
@@ -250,9 +248,8 @@ async def test_a_call_without_arguments_is_made_where_the_model_ended_its_answer
     app = starting()
     app.model.wire = _CutCalls("", finish="stop")
 
-    answer = (await app.ask(CALLS, Answer("Done."))).json()
-
-    assert (said(answer), app.setting.done) == (("Done.", "stop", False), ["start 9"])
+    assert said((await app.ask(CALLS, Answer("Done."))).json()) == ("Done.", "stop", False)
+    assert app.setting.done == ["start 9"]
 
 
 @pytest.mark.behaviour("journal.finish-reasons")
@@ -355,17 +352,6 @@ async def test_a_webhook_says_whether_the_answer_is_whole() -> None:
 
     data = told["data"]
     assert (told["type"], data["finish_reason"], data["incomplete"]) == ("run.completed", "length", True)
-
-
-@pytest.mark.behaviour("orchestrations.response")
-async def test_a_call_from_an_orchestration_gets_the_frameworks_own_reason() -> None:
-    app = Finishing()
-    app.model.begin_turn([LENGTH])
-
-    result = await app.host.entities.call("dafx-a", "t", "run", {"message": "Tell me.", "correlationId": "run-1"})
-
-    answer = read_answer(AgentCall("a", "t", "run-1", ResultFormat()), json.loads(result["result"]))
-    assert (answer.text, answer.finish_reason) == (HALF, "length")
 
 
 class Asks(Executor):

@@ -16,9 +16,8 @@ from hosting.bearer import bearer_token
 from hosting.core.archiving import PAGE_BYTES
 from hosting.features.a2a.requests import METHODS
 from tests.hosting.features.a2a.wired import URL, Wired
-from tests.support.a2a import HEADERS, answer_of, message
+from tests.support.a2a import answer_of, message
 from tests.support.app.scripted import ScriptedClient
-from tests.support.made_app import app_of, served
 
 PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "a2a.md").read_text(encoding="utf-8")
 PICTURE = "iVBORw0KGgo="
@@ -140,31 +139,24 @@ async def test_texts_data_pictures_and_references_reach_the_model(wired: Wired) 
 
 
 @pytest.mark.behaviour("a2a.parts")
-async def test_a_client_that_takes_json_alone_gets_a_value(wired: Wired) -> None:
+@pytest.mark.behaviour("a2a.artifacts")
+async def test_a_client_that_takes_json_alone_or_asks_an_agent_of_a_format_gets_a_value(wired: Wired) -> None:
     """Beside its text; where the answer is none the task has failed."""
+    schema = {"type": "object", "properties": {"a": {"type": "array"}}, "required": ["a"]}
+    own = {"type": "json_schema", "json_schema": {"name": "own", "schema": schema}}
+    more = Wired(None, Agent(ScriptedClient(), name="Formatted", default_options={"response_format": own}))
     json_alone = {"acceptedOutputModes": ["application/json"]}
-    task = await wired.send('say {"a": [1]}', configuration=json_alone)
+    tasks = [
+        await wired.send('say {"a": [1]}', configuration=json_alone),
+        await more.send('say {"a": [1]}', "Formatted"),
+    ]
     failed = await wired.send("say no", configuration=json_alone)
     text = await wired.send("say no", configuration={"acceptedOutputModes": ["text/plain", "application/json"]})
 
     value = {"data": {"a": [1]}, "mediaType": "application/json"}
-    assert task["artifacts"][0]["parts"] == [{"text": '{"a": [1]}'}, value]
+    assert [task["artifacts"][0]["parts"] for task in tasks] == [[{"text": '{"a": [1]}'}, value]] * 2
     assert failed["status"]["message"]["metadata"] == {"code": "invalid_output"}
     assert answer_of(text) == "no"
-
-
-@pytest.mark.behaviour("a2a.artifacts")
-async def test_an_answer_in_the_agents_own_format_is_a_value_too() -> None:
-    """Whether the client asked for JSON or not."""
-    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    own = {"type": "json_schema", "json_schema": {"name": "own", "schema": schema}}
-    agent = Agent(ScriptedClient(), name="Joker", default_options={"response_format": own})
-    async with served(app_of(agent, wires=["a2a"])) as (_, http):
-        body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message('say {"a": 1}')}}
-        answer = await http.post("/api/a2a/Joker", json=body, headers=HEADERS)
-
-    value = {"data": {"a": 1}, "mediaType": "application/json"}
-    assert answer.json()["result"]["task"]["artifacts"][0]["parts"] == [{"text": '{"a": 1}'}, value]
 
 
 @pytest.mark.behaviour("a2a.cancel")

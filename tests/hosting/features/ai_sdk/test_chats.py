@@ -177,6 +177,10 @@ async def test_a_sign_in_is_asked_for_with_its_link_and_granted_as_an_approval(c
     assert wanted["data"] == {"toolCallId": wanted["id"], "service": "GitHub", "url": LINK, "scopes": ["repo"]}
 
 
+MADE = {"type": "tool-look", "toolCallId": "c", "providerExecuted": True, "state": "output-available", "output": "x"}
+"""A call that the app made: its output answers nothing."""
+
+
 @pytest.mark.behaviour("ai-sdk.refused")
 @pytest.mark.parametrize(
     ("fields", "code", "word"),
@@ -189,6 +193,7 @@ async def test_a_sign_in_is_asked_for_with_its_link_and_granted_as_an_approval(c
         ({"messages": [{"id": "a b", "role": "user", "parts": []}]}, "invalid_field", "messages[0].id"),
         ({"messages": [{"id": "u", "role": "system", "parts": []}]}, "invalid_field", "messages[0].role"),
         ({"messages": [{"id": "u", "role": "assistant", "parts": []}]}, "missing_message", "assistant"),
+        ({"messages": [{"id": "u", "role": "assistant", "parts": [MADE]}]}, "missing_message", "assistant"),
         ({"messages": [{"id": "u", "role": "user", "parts": [{"type": "audio"}]}]}, "not_served", "parts[0]"),
         ({"messages": [{"id": "u", "role": "user", "parts": [{"type": "file"}]}]}, "invalid_field", "parts[0].url"),
         ({"trigger": "resume"}, "invalid_field", "'resume'"),

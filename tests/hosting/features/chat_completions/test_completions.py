@@ -148,18 +148,6 @@ async def test_a_run_that_waits_for_a_person_is_an_error_that_says_where_to_answ
     assert chats.notes == []
 
 
-@pytest.mark.behaviour("chat.stream")
-async def test_a_stream_has_the_text_in_pieces_and_then_why_it_ended(chats: CompletionsApp) -> None:
-    answer = await chats.post("say one two three", stream=True)
-    streamed = chunks(answer.text)
-
-    assert answer.headers["content-type"].startswith("text/event-stream")
-    assert joined(streamed) == "one two three"
-    assert streamed[0].choices[0].delta.role == "assistant"
-    assert [chunk.choices[0].finish_reason for chunk in streamed if chunk.choices[0].finish_reason] == ["stop"]
-    assert {chunk.id for chunk in streamed} == {streamed[0].id}
-
-
 class Said(BaseModel):
     """What an agent is to answer."""
 

@@ -228,7 +228,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GroupedApp]:
 
 @pytest.mark.behaviour("mcp-endpoint.cancel")
 async def test_a_call_is_cancelled_by_a_notification_to_another_process(processes: GroupedApp) -> None:
-    """One of a thread that goes on, which it finds among the newest: once the engine lists it, its turn is committed."""
+    """Of a thread that goes on, which that finds among the newest: those that the engine lists are committed."""
     clients = [
         httpx.AsyncClient(base_url=f"{process.origin}{PATH}", headers=HEADERS, timeout=GUARD_SECONDS)
         for process in processes.http

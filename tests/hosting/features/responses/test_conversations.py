@@ -159,6 +159,7 @@ async def test_a_conversation_begins_with_items_and_gets_others_between_its_resp
         *(("user", "two"), ("assistant", second.output_text)),
     ]
     assert (items[5], read, added.first_id, added.has_more) == (item, item, item.id, False)
+    assert (await wired.http.get(f"conversations/{begun.id}/items/{item.id}")).status_code == 200
     assert (conversation.created_at, conversation.metadata) == (begun.created_at, {"agent_id": "Joker", "mine": "x"})
 
 
@@ -224,11 +225,15 @@ async def test_an_older_response_is_continued_on_a_fork(wired: ResponsesApp) -> 
 
 
 @pytest.mark.behaviour("responses.forked")
-async def test_a_key_continues_an_older_response_once(wired: ResponsesApp) -> None:
-    """Also after its fork has gone on; for something else the key is used, and a fork of our own route is another."""
+@pytest.mark.behaviour("http.limit-wires")
+async def test_a_key_continues_an_older_response_once() -> None:
+    """Also after its fork has gone on; for something else the key is used, and a fork of our own route is another.
+
+    It is begun by two steps, of which the thread refuses the first, and counts once.
+    """
+    wired = ResponsesApp(limit=Limit(requests_per_minute=4))
     first = await wired.create("one")
     second = await wired.create("two", previous_response_id=first.id)
-    await wired.create("three", previous_response_id=second.id)
     key = {"idempotency-key": "k"}
     wanted = {"model": "Joker", "input": "recall", "previous_response_id": first.id}
 
@@ -240,12 +245,14 @@ async def test_a_key_continues_an_older_response_once(wired: ResponsesApp) -> No
         for other in ({"input": "another"}, {"previous_response_id": second.id})
     ]
     fork = await wired.ours("POST", f"Joker/threads/{first.id.split('~')[-1]}/fork", {"at": 2}, **key)
+    other = await wired.http.post("responses", json=wanted)
 
     assert made[0] == made[1]
     assert made[0]["previous_response_id"] == first.id
     assert [(one.status_code, one.json()["error"]["code"]) for one in reused] == [(409, "idempotency_key_reused")] * 2
     assert fork.status_code == 201
     assert fork.json()["thread_id"] != made[0]["id"].split("~")[-1]
+    assert (other.status_code, other.json()["error"]["code"]) == (429, "limit_exceeded")
 
 
 @pytest.mark.behaviour("responses.forked")
@@ -279,17 +286,3 @@ async def test_an_older_response_of_a_workflow_is_not_continued() -> None:
 
     assert [one.status_code for one in answers] == [200, 409]
     assert answers[1].json()["error"]["code"] == "run_not_newest"
-
-
-@pytest.mark.behaviour("http.limit-wires")
-async def test_a_response_on_a_fork_counts_once_and_is_found_by_its_key() -> None:
-    """It is begun by two steps, of which the thread refuses the first."""
-    wired = ResponsesApp(limit=Limit(requests_per_minute=3))
-    first = await wired.create("one")
-    await wired.create("two", previous_response_id=first.id)
-    older = {"model": "Joker", "input": "recall", "previous_response_id": first.id}
-    keys = ({"Idempotency-Key": key} for key in "kkl")
-    forked, again, other = [await wired.http.post("responses", json=older, headers=key) for key in keys]
-
-    assert (forked.status_code, again.status_code, other.status_code) == (200, 200, 429)
-    assert again.json() == forked.json()
