@@ -38,40 +38,33 @@ async def test_the_box_opens_and_the_card_goes_when_the_approval_is_answered_els
 
 
 @pytest.mark.behaviour("page.approvals")
-async def test_a_call_is_refused_by_one_press_with_the_reason_that_is_written(host: RunningHost) -> None:
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/clerk")
+@pytest.mark.behaviour("approvals.edited")
+async def test_a_call_is_refused_by_one_press_with_a_reason_or_made_with_the_arguments_that_its_form_has(
+    host: RunningHost,
+) -> None:
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/clerk/decided")
         for number, reason in ((2, ""), (4, "too much")):
             await ask(page, REFUND)
             await page.get_by_label("Reason to refuse").fill(reason)
             await page.get_by_role("button", name="Refuse").click()
             said = await ended(page, number=number)
-
         await page.reload()
         await ended(page, number=4)
         outcomes = await page.locator(".outcome").all_text_contents()
-
-    assert "Reason: too much" in said
-    assert outcomes == ["asked for approval", "refused"] * 2
-
-
-@pytest.mark.behaviour("approvals.edited")
-async def test_the_arguments_of_a_call_are_a_form_and_the_call_is_made_with_what_it_has(
-    host: RunningHost,
-) -> None:
-    async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/clerk/edited")
         await ask(page, REFUND)
         card = page.locator(".card.ask")
         await card.get_by_role("button", name="Edit arguments").click()
         await card.get_by_label("Amount").fill("100")
         await card.get_by_role("button", name="Approve as changed").click()
-        await ended(page, number=2)
-        async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/threads/edited") as client:
-            (_, first) = (await client.get("/runs")).json()["runs"]
-            steps = (await client.get(f"/runs/{first['run_id']}/timeline")).json()["steps"]
+        await ended(page, number=6)
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/threads/decided") as client:
+            (_, asked, *_) = (await client.get("/runs")).json()["runs"]
+            steps = (await client.get(f"/runs/{asked['run_id']}/timeline")).json()["steps"]
 
     (decision,) = [step for step in steps if step["kind"] == "approval_answered"]
+    assert "Reason: too much" in said
+    assert outcomes == ["asked for approval", "refused"] * 2
     assert (decision["arguments"], decision["edited_arguments"]) == (
         {"order": "A-17", "amount": 120},
         {"order": "A-17", "amount": 100},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +29,6 @@ async def run(host: RunningHost, agent: str, thread: str, message: str) -> dict[
     async with client_of(host) as http:
         answer = await http.post(f"agents/{agent}/run", json={"message": message, "thread_id": thread})
         return dict(answer.raise_for_status().json())
-
-
-async def standing(host: RunningHost, thread: str) -> list[dict[str, Any]]:
-    """Return what is approved for good on a thread of the clerk's, once there is any."""
-    async with client_of(host) as http:
-        for _ in range(400):
-            told = (await http.get(f"agents/Clerk/threads/{thread}/approvals/standing")).json()
-            if told["standing_approvals"]:
-                return list(told["standing_approvals"])
-            await asyncio.sleep(0.05)  # it stands when its run has ended
-    raise AssertionError("Nothing is approved for good.")
 
 
 @pytest.mark.behaviour("page.answers")
@@ -75,32 +63,24 @@ async def test_a_question_of_a_workflow_stands_with_its_answer_and_who_gave_it(a
 
 
 @pytest.mark.behaviour("page.inbox")
-async def test_the_words_before_a_question_stand_with_it(asking: RunningHost) -> None:
-    """What was asked and what was said, as text that hides nothing."""
-    await run(asking, "payer", "of-words", f"Pay it. {HOSTILE} \u202eno")
-    async with browsed(asking.origin) as browser:
-        page = await browser.open("#/?approvals")
-        item = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="of-words"))
-        written = rf"Pay it. {HOSTILE} \u202eno"
-        await expect(item.locator(".words dt")).to_have_text(["Asked", "payer said"])
-        await expect(item.locator(".words dd")).to_have_text([written, f"I looked: {written}"])
-        await for_everybody(page)
-
-
-@pytest.mark.behaviour("page.inbox")
-async def test_who_is_second_is_told_what_the_first_one_decided_and_who_that_was(asking: RunningHost) -> None:
-    """On the card of the inbox, which asks no more, and in the timeline of the run that asked."""
-    [approval] = (await run(asking, "Plain", "raced", "call refund 5"))["pending_approvals"]
+async def test_words_stand_with_a_question_and_who_is_second_is_told_who_decided_what(asking: RunningHost) -> None:
+    """What was asked and said, as text that hides nothing; on the card, which asks no more, and in the timeline."""
+    asked = await run(asking, "payer", "raced", f"Pay it. {HOSTILE} \u202eno")
+    [approval] = asked["pending_approvals"]
+    written = rf"Pay it. {HOSTILE} \u202eno"
     async with client_of(asking) as http, browsed(asking.origin, REFUSED) as browser:
         page = await browser.open("#/?approvals")
         card = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="raced"))
-        await card.get_by_role("button", name="Approve", exact=True).wait_for()
+        approve = card.get_by_role("button", name="Approve", exact=True)
+        await expect(card.locator(".words dt")).to_have_text(["Asked", "payer said"])
+        await expect(card.locator(".words dd")).to_have_text([written, f"I looked: {written}"])
+        await for_everybody(page)
         refused = {"approved": False, "reason": "not today"}
-        (await http.post(f"agents/Plain/threads/raced/approvals/{approval['id']}", json=refused)).raise_for_status()
-        await card.get_by_role("button", name="Approve", exact=True).click()
+        (await http.post(f"agents/payer/threads/raced/approvals/{approval['id']}", json=refused)).raise_for_status()
+        await approve.click()
         await expect(card.get_by_text(f"It was refused by {ADA} just now: not today.")).to_be_visible()
-        await expect(card.get_by_role("button", name="Approve", exact=True)).to_be_disabled()
-        await page.goto(f"{asking.origin}/api/ui/#/Plain/raced")
+        await expect(approve).to_be_disabled()
+        await page.goto(f"{asking.origin}/api/ui/#/payer/raced")
         await page.get_by_role("button", name="Timeline").first.click()
         await expect(page.locator(".step-row.approval_answered .what")).to_have_text(
             f"Call refused by {ADA}: not today"
@@ -108,52 +88,34 @@ async def test_who_is_second_is_told_what_the_first_one_decided_and_who_that_was
 
 
 @pytest.mark.behaviour("page.standing")
-async def test_a_standing_approval_is_withdrawn_on_the_page(asking: RunningHost) -> None:
-    """Beside what the agent is, in the thread where it was given; a new thread shows nothing of it."""
-    async with client_of(asking) as http:
-        for amount in ("5", HOSTILE):
-            [asked] = (await run(asking, "Clerk", "given", f"call refund {amount}"))["pending_approvals"]
-            decision = {"approved": True, "always": "tool_with_arguments"}
-            await http.post(f"agents/Clerk/threads/given/approvals/{asked['id']}", json=decision)
+async def test_a_card_approves_later_calls_too_until_that_is_withdrawn(asking: RunningHost) -> None:
+    """In the inbox and in the thread; it stands beside what the agent is, and a new thread has nothing of it."""
     async with browsed(asking.origin, REFUSED) as browser:
         page = await browser.open("#/Clerk/new?about")
-        await expect(page.locator(".about")).to_contain_text("Settings of its runs")
-        await expect(page.locator(".about")).not_to_contain_text("Approved for this thread")
+        about = page.locator(".about")
+        rows = about.locator("section", has_text="Approved for this thread").get_by_role("listitem")
+        await expect(about).to_contain_text("Settings of its runs")
+        await expect(about).not_to_contain_text("Approved for this thread")
+        for place, button, amount in (
+            ("?approvals", "Always with these arguments", HOSTILE),
+            ("Clerk/given", "Always approve this tool", "5"),
+        ):
+            await run(asking, "Clerk", "given", f"call refund {amount}")
+            await page.goto(f"{asking.origin}/api/ui/#/{place}")
+            asked = page.locator("#conversation")
+            if place == "?approvals":  # it has the cards of other threads too
+                asked = asked.get_by_role("listitem").filter(has=page.get_by_role("link", name="given"))
+            await expect(asked.get_by_role("button", name=button)).to_be_visible()
+            await for_everybody(page)
+            await asked.get_by_role("button", name=button).click()
+            await expect(asked.locator(".card.ask")).to_have_count(0)
         await page.goto(f"{asking.origin}/api/ui/#/Clerk/given?about")
-        rows = page.locator(".about section", has_text="Approved for this thread").get_by_role("listitem")
         await expect(rows).to_have_count(2)
         await for_everybody(page)
         await rows.first.get_by_role("button", name="Withdraw the approval of refund").click()
         await expect(rows).to_have_count(1)
         await rows.first.get_by_role("button").press("Enter")
         await expect(rows).to_have_text(["Nothing. Each tool asks again."])
-
-
-@pytest.mark.behaviour("page.standing")
-@pytest.mark.parametrize(
-    ("place", "button", "arguments"),
-    [
-        ("thread", "Always approve this tool", None),
-        ("inbox", "Always with these arguments", {"order": "5"}),
-    ],
-)
-async def test_a_card_approves_later_calls_too(
-    asking: RunningHost, place: str, button: str, arguments: dict[str, str] | None
-) -> None:
-    thread = f"always-{place}"
-    await run(asking, "Clerk", thread, "call refund 5")
-    async with browsed(asking.origin) as browser:
-        page = await browser.open("#/?approvals" if place == "inbox" else f"#/Clerk/{thread}")
-        asked = page.locator("#conversation")
-        if place == "inbox":  # it has the cards of other threads too
-            asked = asked.get_by_role("listitem").filter(has=page.get_by_role("link", name=thread))
-        await expect(asked.get_by_role("button", name=button)).to_be_visible()
-        await for_everybody(page)
-        await asked.get_by_role("button", name=button).click()
-        await expect(asked.locator(".card.ask")).to_have_count(0)
-        [given] = await standing(asking, thread)
-
-    assert (given["tool"], given["arguments"] is None) == ("refund", arguments is None)
 
 
 @pytest.mark.behaviour("page.sign-in")
