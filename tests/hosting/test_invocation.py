@@ -73,26 +73,6 @@ def test_what_an_agent_logs_is_what_azure_would_get(folder: Path) -> None:
     assert "Function 'fails' raised an exception" in framework[0]
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
-def test_two_runs_at_once_keep_their_invocations_apart(folder: Path) -> None:
-    """Each of them has one id from its first record to its last, tasks of its tools included."""
-    with RunningHost(folder, "--port", "0", "--verbose") as host:
-        others = [threading.Thread(target=ask, args=(host, "tool waits", name)) for name in ("a", "b")]
-        for one in others:
-            one.start()
-        for one in others:
-            one.join()
-        shop = [re.fullmatch(r"(.*) \[invocation (\S+)\]", line) for line in logged_by(host, "shop")]
-
-    by_invocation: dict[str, list[str]] = {}
-    for line in shop:
-        if line and not line[1].startswith("callback"):
-            by_invocation.setdefault(line[2], []).append(line[1])
-    one_run = ["middleware of tool waits", "async tool begins", "child of the async tool", "async tool goes on"]
-    assert list(by_invocation.values()) == [one_run, one_run]
-
-
 STORAGE = threading.local()
 
 
