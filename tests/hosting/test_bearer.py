@@ -381,6 +381,7 @@ async def test_an_answer_that_is_no_key_set_is_an_outage(
         ({"jwks_uri": "file:///etc/passwd"}, "its jwks_uri is 'file:///etc/passwd'"),
         ({"jwks_uri": "http://issuer.test/keys"}, "its jwks_uri is 'http://issuer.test/keys'"),
         ({"jwks_uri": "https://127.0.0.1:1/keys"}, "its jwks_uri is 'https://127.0.0.1:1/keys'"),
+        ({"jwks_uri": 7}, "its jwks_uri is 7"),
     ],
 )
 async def test_metadata_of_another_issuer_is_an_outage(

@@ -1,5 +1,7 @@
 """What is logged on a run's way carries the invocation that runs it, wherever the code runs that logs it."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import logging
@@ -16,6 +18,7 @@ import pytest
 from hosting.azure_log import keep_lines_of_entities
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.invocation import begin_invocation
+from tests.support.carriers import APP as APP_UNDER_TEST
 from tests.support.running_host import RunningHost
 
 GUARD_SECONDS = 5.0
@@ -71,26 +74,6 @@ def test_what_an_agent_logs_is_what_azure_would_get(folder: Path) -> None:
     assert "RuntimeError: a secret of the model" in printed
     assert len(framework) == 1
     assert "Function 'fails' raised an exception" in framework[0]
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("hosting.logs-carry-the-invocation")
-def test_two_runs_at_once_keep_their_invocations_apart(folder: Path) -> None:
-    """Each of them has one id from its first record to its last, tasks of its tools included."""
-    with RunningHost(folder, "--port", "0", "--verbose") as host:
-        others = [threading.Thread(target=ask, args=(host, "tool waits", name)) for name in ("a", "b")]
-        for one in others:
-            one.start()
-        for one in others:
-            one.join()
-        shop = [re.fullmatch(r"(.*) \[invocation (\S+)\]", line) for line in logged_by(host, "shop")]
-
-    by_invocation: dict[str, list[str]] = {}
-    for line in shop:
-        if line and not line[1].startswith("callback"):
-            by_invocation.setdefault(line[2], []).append(line[1])
-    one_run = ["middleware of tool waits", "async tool begins", "child of the async tool", "async tool goes on"]
-    assert list(by_invocation.values()) == [one_run, one_run]
 
 
 STORAGE = threading.local()
@@ -226,3 +209,40 @@ async def test_one_line_is_printed_for_each_record_of_an_entity_that_the_host_dr
     await asyncio.create_task(deliver())
 
     assert capsys.readouterr().out == printed
+
+
+CHOSEN = 'import logging\nlogging.getLogger("agent_framework").setLevel(logging.INFO)\n'
+
+
+def printed_for_a_tool_call(folder: Path, *arguments: str, before_the_app: str = "") -> list[str]:
+    """Return the lines of a host, up to the end of a run that calls a tool."""
+    app = shutil.copytree(APP_UNDER_TEST, folder / "app") / "function_app.py"
+    app.write_text(before_the_app + app.read_text(encoding="utf-8"), encoding="utf-8")
+    with RunningHost(app.parent, "--port", "0", *arguments) as host:
+        answer = httpx.post(f"{host.origin}/api/agents/Joker/run", json={"message": "tool thread_name"})
+        assert answer.json()["response"].startswith("tool said ")
+        host.wait_for("completed; attempts 1")
+        return host.printed
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.one-line-a-tool-call")
+def test_a_tool_call_has_one_line_in_the_log(tmp_path: Path) -> None:
+    """Where a newcomer sees it; the framework's three are left out."""
+    lines = [line for line in printed_for_a_tool_call(tmp_path) if " agent_framework" in line or "thread_name" in line]
+
+    assert len(lines) == 1, lines
+    assert " hosting.core.agent.steps: Run " in lines[0]
+    assert lines[0].endswith(" calls tool thread_name.")
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.one-line-a-tool-call")
+@pytest.mark.parametrize(("arguments", "before_the_app"), [((), CHOSEN)])
+def test_the_frameworks_own_lines_come_where_somebody_asked_for_them(
+    tmp_path: Path, arguments: tuple[str, ...], before_the_app: str
+) -> None:
+    """By the host's level, or by a level that the app gave the framework's logger itself."""
+    lines = printed_for_a_tool_call(tmp_path, *arguments, before_the_app=before_the_app)
+
+    assert [line for line in lines if "Function thread_name succeeded." in line] != []

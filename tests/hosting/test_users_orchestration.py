@@ -55,11 +55,6 @@ def greet(context: df.DurableOrchestrationContext):
     return [first, answer]
 
 
-@app.orchestration_trigger(context_name="context")
-def short(context: df.DurableOrchestrationContext):
-    return (yield context.call_activity("hello", context.get_input()["who"]))
-
-
 @app.activity_trigger(input_name="who")
 def hello(who: str) -> str:
     return f"hello {who}"
@@ -87,9 +82,14 @@ def ended(client: httpx.Client, url: str) -> dict[str, Any]:
 
 
 def test_a_check_status_response_leads_to_the_orchestrations_end(client: httpx.Client) -> None:
-    """Its links are those of the host that the caller reached: status, and the event that the orchestration awaits."""
+    """Its links are those of the host that the caller reached: status, and the event that the orchestration awaits.
+
+    The rest of the classic client works beside the agents.
+    """
     started = client.post("/api/start/greet", json={"who": "Ada"})
     links = started.json()
+    looked = client.get(f"/api/look/{links['id']}").json()
+    page = client.get("/api/page", params={"of": "mine"})
 
     raised = client.post(links["sendEventPostUri"].replace("{eventName}", "go"), json="well")
     status = ended(client, links["statusQueryGetUri"])
@@ -100,13 +100,7 @@ def test_a_check_status_response_leads_to_the_orchestrations_end(client: httpx.C
     assert started.headers["content-type"].startswith("application/json")
     assert "retry-after" in started.headers
     assert (status["runtimeStatus"], status["output"]) == ("Completed", ["hello Ada", "well"])
-
-
-def test_the_rest_of_the_classic_client_works_beside_the_agents(client: httpx.Client) -> None:
-    instance = client.post("/api/start/short", json={"who": "Cy"}).json()["id"]
-    page = client.get("/api/page", params={"of": "mine"})
-
-    assert client.get(f"/api/look/{instance}").json()["instanceId"] == instance
+    assert looked["instanceId"] == links["id"]
     assert (page.status_code, page.text, page.headers["x-of"]) == (203, "<p>hi</p>", "mine")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert client.post("/api/agents/Joker/run", json={"message": "hi"}).json()["response"] == "echo: hi"

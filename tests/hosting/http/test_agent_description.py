@@ -1,4 +1,4 @@
-"""What an app says of an agent and of a workflow, and what it keeps to itself."""
+"""What an app says of an agent and of a workflow, the example that it proposes, and what it keeps to itself."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import pytest
 from agent_framework import Agent, AgentExecutor, MCPStdioTool, MCPStreamableHTTPTool, Workflow, WorkflowBuilder, tool
 from pydantic import BaseModel, Field
 
+from agents.assistant import create_assistant
 from hosting.app import AgentFunctionApp, Budget, Limit, OwnerMemory
 from hosting.offline.model import OfflineChatClient
 from hosting.options import Retry
 from hosting.tools import idempotent
 from tests.support.clerk import ClerksClient
 from tests.support.direct import DirectHost
+from tests.support.flows import text_flow
+from tests.support.made_app import app_of, served
 from tests.support.owned_app import OwnedApp, with_roles
 from tests.support.receiver import WEBHOOKS
 
@@ -201,3 +204,38 @@ async def test_instructions_are_for_administrators_unless_the_app_says_otherwise
     assert told["instructions_hidden"] is (shown is None)
     assert told["model"] == {"name": "large-1", "offline": False}
     assert (await app.ask(None, "GET", "/api/agents/Orders")).status_code == 401
+
+
+EVERY_AGENT_CAN = "What can you do?"
+
+
+def agent_with(**properties: Any) -> Agent:
+    return Agent(client=OfflineChatClient(), name="Joker", additional_properties=properties)
+
+
+@pytest.mark.behaviour("hosting.examples")
+async def test_the_list_of_agents_has_the_example_of_each() -> None:
+    """Of an agent that names none, a question that every agent can answer; of a workflow too."""
+    app = app_of(create_assistant(OfflineChatClient()), agent_with(), workflow=text_flow)
+    async with served(app) as (_, http):
+        agents = (await http.get("/api/agents")).json()["agents"]
+        workflows = (await http.get("/api/workflows")).json()["workflows"]
+
+    assert [agent["example"] for agent in agents] == ["What is the weather in Paris?", EVERY_AGENT_CAN]
+    assert [workflow["example"] for workflow in workflows] == [EVERY_AGENT_CAN]
+
+
+@pytest.mark.behaviour("hosting.examples")
+def test_the_start_proposes_the_example_of_the_first_agent() -> None:
+    app = app_of(create_assistant(OfflineChatClient()), agent_with())
+
+    assert app.introduction["request"] == ("http-assistant", "What is the weather in Paris?")
+
+
+@pytest.mark.behaviour("hosting.examples")
+@pytest.mark.parametrize(
+    "example", ['Say "hi"', "Pay $5", "`date`", "a\\b", "Hi!", "%PATH%", "@file", "two\nlines", ""]
+)
+def test_an_example_that_a_shell_reads_otherwise_is_not_proposed_at_the_start(example: str) -> None:
+    """In double quotes, on any system; nor one that curl takes for the name of a file."""
+    assert app_of(agent_with(example=example)).introduction["request"] == ("http-Joker", EVERY_AGENT_CAN)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from tests.support.delegating import start, wait
 from tests.support.running_host import RunningHost
 from tests.support.signer import LINK
 
-ADA = "Ada <b>"
-
 pytestmark = IN_A_BROWSER
+
+ADA = "Ada <b>"
 
 
 def client_of(host: RunningHost) -> httpx.AsyncClient:
@@ -30,17 +29,6 @@ async def run(host: RunningHost, agent: str, thread: str, message: str) -> dict[
     async with client_of(host) as http:
         answer = await http.post(f"agents/{agent}/run", json={"message": message, "thread_id": thread})
         return dict(answer.raise_for_status().json())
-
-
-async def standing(host: RunningHost, thread: str) -> list[dict[str, Any]]:
-    """Return what is approved for good on a thread of the clerk's, once there is any."""
-    async with client_of(host) as http:
-        for _ in range(400):
-            told = (await http.get(f"agents/Clerk/threads/{thread}/approvals/standing")).json()
-            if told["standing_approvals"]:
-                return list(told["standing_approvals"])
-            await asyncio.sleep(0.05)  # it stands when its run has ended
-    raise AssertionError("Nothing is approved for good.")
 
 
 @pytest.mark.behaviour("page.answers")
@@ -75,32 +63,24 @@ async def test_a_question_of_a_workflow_stands_with_its_answer_and_who_gave_it(a
 
 
 @pytest.mark.behaviour("page.inbox")
-async def test_the_words_before_a_question_stand_with_it(asking: RunningHost) -> None:
-    """What was asked and what was said, as text that hides nothing."""
-    await run(asking, "payer", "of-words", f"Pay it. {HOSTILE} \u202eno")
-    async with browsed(asking.origin) as browser:
-        page = await browser.open("#/?approvals")
-        item = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="of-words"))
-        written = rf"Pay it. {HOSTILE} \u202eno"
-        await expect(item.locator(".words dt")).to_have_text(["Asked", "payer said"])
-        await expect(item.locator(".words dd")).to_have_text([written, f"I looked: {written}"])
-        await for_everybody(page)
-
-
-@pytest.mark.behaviour("page.inbox")
-async def test_who_is_second_is_told_what_the_first_one_decided_and_who_that_was(asking: RunningHost) -> None:
-    """On the card of the inbox, which asks no more, and in the timeline of the run that asked."""
-    [approval] = (await run(asking, "Plain", "raced", "call refund 5"))["pending_approvals"]
+async def test_words_stand_with_a_question_and_who_is_second_is_told_who_decided_what(asking: RunningHost) -> None:
+    """What was asked and said, as text that hides nothing; on the card, which asks no more, and in the timeline."""
+    asked = await run(asking, "payer", "raced", f"Pay it. {HOSTILE} \u202eno")
+    [approval] = asked["pending_approvals"]
+    written = rf"Pay it. {HOSTILE} \u202eno"
     async with client_of(asking) as http, browsed(asking.origin, REFUSED) as browser:
         page = await browser.open("#/?approvals")
         card = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="raced"))
-        await card.get_by_role("button", name="Approve", exact=True).wait_for()
+        approve = card.get_by_role("button", name="Approve", exact=True)
+        await expect(card.locator(".words dt")).to_have_text(["Asked", "payer said"])
+        await expect(card.locator(".words dd")).to_have_text([written, f"I looked: {written}"])
+        await for_everybody(page)
         refused = {"approved": False, "reason": "not today"}
-        (await http.post(f"agents/Plain/threads/raced/approvals/{approval['id']}", json=refused)).raise_for_status()
-        await card.get_by_role("button", name="Approve", exact=True).click()
+        (await http.post(f"agents/payer/threads/raced/approvals/{approval['id']}", json=refused)).raise_for_status()
+        await approve.click()
         await expect(card.get_by_text(f"It was refused by {ADA} just now: not today.")).to_be_visible()
-        await expect(card.get_by_role("button", name="Approve", exact=True)).to_be_disabled()
-        await page.goto(f"{asking.origin}/api/ui/#/Plain/raced")
+        await expect(approve).to_be_disabled()
+        await page.goto(f"{asking.origin}/api/ui/#/payer/raced")
         await page.get_by_role("button", name="Timeline").first.click()
         await expect(page.locator(".step-row.approval_answered .what")).to_have_text(
             f"Call refused by {ADA}: not today"
@@ -108,52 +88,34 @@ async def test_who_is_second_is_told_what_the_first_one_decided_and_who_that_was
 
 
 @pytest.mark.behaviour("page.standing")
-async def test_a_standing_approval_is_withdrawn_on_the_page(asking: RunningHost) -> None:
-    """Beside what the agent is, in the thread where it was given; a new thread shows nothing of it."""
-    async with client_of(asking) as http:
-        for amount in ("5", HOSTILE):
-            [asked] = (await run(asking, "Clerk", "given", f"call refund {amount}"))["pending_approvals"]
-            decision = {"approved": True, "always": "tool_with_arguments"}
-            await http.post(f"agents/Clerk/threads/given/approvals/{asked['id']}", json=decision)
+async def test_a_card_approves_later_calls_too_until_that_is_withdrawn(asking: RunningHost) -> None:
+    """In the inbox and in the thread; it stands beside what the agent is, and a new thread has nothing of it."""
     async with browsed(asking.origin, REFUSED) as browser:
         page = await browser.open("#/Clerk/new?about")
-        await expect(page.locator(".about")).to_contain_text("Settings of its runs")
-        await expect(page.locator(".about")).not_to_contain_text("Approved for this thread")
+        about = page.locator(".about")
+        rows = about.locator("section", has_text="Approved for this thread").get_by_role("listitem")
+        await expect(about).to_contain_text("Settings of its runs")
+        await expect(about).not_to_contain_text("Approved for this thread")
+        for place, button, amount in (
+            ("?approvals", "Always with these arguments", HOSTILE),
+            ("Clerk/given", "Always approve this tool", "5"),
+        ):
+            await run(asking, "Clerk", "given", f"call refund {amount}")
+            await page.goto(f"{asking.origin}/api/ui/#/{place}")
+            asked = page.locator("#conversation")
+            if place == "?approvals":  # it has the cards of other threads too
+                asked = asked.get_by_role("listitem").filter(has=page.get_by_role("link", name="given"))
+            await expect(asked.get_by_role("button", name=button)).to_be_visible()
+            await for_everybody(page)
+            await asked.get_by_role("button", name=button).click()
+            await expect(asked.locator(".card.ask")).to_have_count(0)
         await page.goto(f"{asking.origin}/api/ui/#/Clerk/given?about")
-        rows = page.locator(".about section", has_text="Approved for this thread").get_by_role("listitem")
         await expect(rows).to_have_count(2)
         await for_everybody(page)
         await rows.first.get_by_role("button", name="Withdraw the approval of refund").click()
         await expect(rows).to_have_count(1)
         await rows.first.get_by_role("button").press("Enter")
         await expect(rows).to_have_text(["Nothing. Each tool asks again."])
-
-
-@pytest.mark.behaviour("page.standing")
-@pytest.mark.parametrize(
-    ("place", "button", "arguments"),
-    [
-        ("thread", "Always approve this tool", None),
-        ("inbox", "Always with these arguments", {"order": "5"}),
-    ],
-)
-async def test_a_card_approves_later_calls_too(
-    asking: RunningHost, place: str, button: str, arguments: dict[str, str] | None
-) -> None:
-    thread = f"always-{place}"
-    await run(asking, "Clerk", thread, "call refund 5")
-    async with browsed(asking.origin) as browser:
-        page = await browser.open("#/?approvals" if place == "inbox" else f"#/Clerk/{thread}")
-        asked = page.locator("#conversation")
-        if place == "inbox":  # it has the cards of other threads too
-            asked = asked.get_by_role("listitem").filter(has=page.get_by_role("link", name=thread))
-        await expect(asked.get_by_role("button", name=button)).to_be_visible()
-        await for_everybody(page)
-        await asked.get_by_role("button", name=button).click()
-        await expect(asked.locator(".card.ask")).to_have_count(0)
-        [given] = await standing(asking, thread)
-
-    assert (given["tool"], given["arguments"] is None) == ("refund", arguments is None)
 
 
 @pytest.mark.behaviour("page.sign-in")
@@ -310,3 +272,122 @@ async def test_the_timeline_leads_to_a_task_s_thread_and_back(asking: RunningHos
         await page.locator(".timeline").get_by_role("link", name="Planner").click()
         await expect(page.locator("#composer")).to_be_visible()
         assert page.url.endswith("#/Planner/t")
+
+
+REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
+CONFIRMS = """field => field.dispatchEvent(new KeyboardEvent("keydown",
+    { key: "Enter", keyCode: 229, which: 229, isComposing: false, bubbles: true, cancelable: true }))"""
+"""The key that confirms a word of an input method, as Safari sends it: the word has ended before."""
+
+
+@pytest.mark.behaviour("page.approvals")
+async def test_the_box_opens_and_the_card_goes_when_the_approval_is_answered_elsewhere(host: RunningHost) -> None:
+    """By another program. Who was about to answer has the focus in the box, and is told."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/clerk/elsewhere")
+        await ask(page, REFUND)
+        await page.get_by_text("May the agent call refund?").wait_for()
+        await expect(page.get_by_label("Message", exact=True)).to_be_disabled()
+        await page.get_by_label("Reason to refuse").focus()
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/threads/elsewhere") as client:
+            (waiting,) = (await client.get("/approvals")).json()["approvals"]
+            (await client.post(f"/approvals/{waiting['id']}", json={"approved": True})).raise_for_status()
+        await expect(page.get_by_label("Message", exact=True)).to_be_enabled()
+        await expect(page.get_by_text("May the agent call refund?")).to_have_count(0)
+        await expect(page.get_by_label("Message", exact=True)).to_be_focused()
+        await expect(page.locator("#live")).to_contain_text("refund no longer waits for an answer.")
+
+
+@pytest.mark.behaviour("page.approvals")
+@pytest.mark.behaviour("approvals.edited")
+async def test_a_call_is_refused_by_one_press_with_a_reason_or_made_with_the_arguments_that_its_form_has(
+    host: RunningHost,
+) -> None:
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/clerk/decided")
+        for number, reason in ((2, ""), (4, "too much")):
+            await ask(page, REFUND)
+            await page.get_by_label("Reason to refuse").fill(reason)
+            await page.get_by_role("button", name="Refuse").click()
+            said = await ended(page, number=number)
+        await page.reload()
+        await ended(page, number=4)
+        outcomes = await page.locator(".outcome").all_text_contents()
+        await ask(page, REFUND)
+        card = page.locator(".card.ask")
+        await card.get_by_role("button", name="Edit arguments").click()
+        await card.get_by_label("Amount").fill("100")
+        await card.get_by_role("button", name="Approve as changed").click()
+        await ended(page, number=6)
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/threads/decided") as client:
+            (_, asked, *_) = (await client.get("/runs")).json()["runs"]
+            steps = (await client.get(f"/runs/{asked['run_id']}/timeline")).json()["steps"]
+
+    (decision,) = [step for step in steps if step["kind"] == "approval_answered"]
+    assert "Reason: too much" in said
+    assert outcomes == ["asked for approval", "refused"] * 2
+    assert (decision["arguments"], decision["edited_arguments"]) == (
+        {"order": "A-17", "amount": 120},
+        {"order": "A-17", "amount": 100},
+    )
+
+
+@pytest.mark.behaviour("page.inbox")
+async def test_what_waits_on_any_thread_is_answered_in_one_place(host: RunningHost) -> None:
+    """Of two agents; one is approved, one refused with a reason, and the side says how many are left."""
+    for agent, message in (("clerk", REFUND), ("support", "I want a refund")):
+        await run(host, agent, f"inbox-{agent}", message)
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/?approvals")
+        await expect(page.locator(".card.ask")).to_have_count(2)
+        await expect(page.locator("#waiting")).to_have_text("2")
+        first = page.get_by_role("listitem").filter(has_text="inbox-clerk").filter(has=page.locator(".card"))
+        await first.get_by_role("button", name="Approve").click()
+        await expect(first.get_by_text("Approved.")).to_be_focused()
+        second = page.get_by_role("listitem").filter(has_text="inbox-support").filter(has=page.locator(".card"))
+        await for_everybody(page)
+        await second.get_by_label("Reason to refuse").fill("too much")
+        await page.keyboard.press("Enter")
+        await expect(second.get_by_text("Refused: too much.")).to_be_visible()
+        await expect(page.locator("#waiting")).to_be_empty()
+        await first.get_by_role("link").first.click()
+        answer = await ended(page, number=2)
+        await page.goto(f"{host.origin}/api/ui/#/?approvals")
+        await page.get_by_text("Nothing waits for you").wait_for()
+
+    assert "Refunded 120 for A-17." in answer
+
+
+@pytest.mark.behaviour("page.input-method")
+async def test_enter_that_confirms_a_word_of_an_input_method_sends_nothing(host: RunningHost) -> None:
+    """In the box of a message, of a fact, of a schedule, of the search, and of the reason of a refusal."""
+    sent: list[str] = []
+    async with browsed(host.origin, "Failed to load resource: the server responded") as browser:
+        page = await browser.open("#/clerk/typed")
+        page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+        box = page.get_by_label("Message", exact=True)
+        await box.fill("にほん")
+        await box.evaluate(CONFIRMS)
+        search = page.locator("#search")
+        await search.evaluate(CONFIRMS)
+        place = page.url
+        await page.goto(f"{host.origin}/api/ui/#/clerk?memory")
+        fact = page.get_by_label("A fact to remember")
+        await fact.fill("にほん")
+        await fact.evaluate(CONFIRMS)
+        await page.goto(f"{host.origin}/api/ui/#/clerk?schedules")
+        await page.get_by_role("button", name="New schedule").click()
+        await page.get_by_label("Cron expression").fill("0 9 * * *")
+        await page.get_by_label("Cron expression").evaluate(CONFIRMS)
+        refused = await page.locator("#plan-refusal").text_content()
+        kept = await fact.count()
+        await page.goto(f"{host.origin}/api/ui/#/clerk/typed")
+        await ask(page, 'Call refund with {"order": "A-17", "amount": 120}')
+        await page.get_by_label("Reason to refuse").evaluate(CONFIRMS)
+        await expect(page.get_by_role("button", name="Approve")).to_be_enabled()
+        await page.get_by_label("Reason to refuse").press("Enter")
+        await ended(page, number=2)
+
+    assert place.endswith("#/clerk/typed")
+    assert (refused, kept) == ("", 0)
+    assert [url.rpartition("/agents/clerk/")[2].partition("/appr")[0] for url in sent] == ["run", "threads/typed"]

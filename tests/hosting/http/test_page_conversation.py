@@ -42,21 +42,22 @@ def copied(folder: Path) -> Path:
 
 
 @pytest.mark.behaviour("page.verbs")
-async def test_an_answer_streams_in_with_its_tools_and_is_there_after_a_reload(host: RunningHost) -> None:
-    """Under the address of its thread, which the browser shows from the first event on."""
+@pytest.mark.behaviour("hosting.examples")
+async def test_a_proposed_message_is_answered_with_its_tools_and_is_there_after_a_reload(host: RunningHost) -> None:
+    """It is proposed for a terminal too. The browser shows the thread's address from the first event on."""
+    asked, answer = "What is the weather in Paris?", "The weather in Paris: partly cloudy, 18 °C."
     async with browsed(host.origin) as browser:
-        page = await browser.open()
-        await ask(page, "What is the weather in Paris?")
-        answer = await ended(page)
+        page = await browser.open("#/assistant")
+        await page.get_by_role("button", name=asked).click()
+        await expect(page.locator("#empty code")).to_contain_text(asked)
+        await page.get_by_label("Message", exact=True).press("Enter")
+        assert answer in await ended(page)
+        await expect(page.locator(".request")).to_have_text(asked)
         await expect(page).to_have_url(re.compile(r"/api/ui/#/assistant/[0-9a-f]{32}$"))
         await page.reload()
-        stored = await ended(page)
+        assert answer in await ended(page)
         await page.get_by_text("get_weather").click()
-        result = await page.get_by_text("partly cloudy, 18 °C", exact=True).inner_text()
-
-    assert "The weather in Paris: partly cloudy, 18 °C." in answer
-    assert "The weather in Paris: partly cloudy, 18 °C." in stored
-    assert result == "partly cloudy, 18 °C"
+        await expect(page.get_by_text("partly cloudy, 18 °C", exact=True)).to_be_visible()
 
 
 async def attach(page: Page, name: str, kind: str) -> None:

@@ -162,90 +162,67 @@ async def test_a_file_is_dropped_where_it_belongs(library: RunningHost) -> None:
 
 
 @pytest.mark.behaviour("page.uploads")
-async def test_a_large_file_comes_in_parts_and_a_part_that_was_lost_comes_again(
+async def test_a_large_file_comes_in_parts_of_which_none_is_lost_also_over_a_reload(
     library: RunningHost, tmp_path: Path
 ) -> None:
-    """The page says how much has come; the file is whole, and nothing of it holds room in the quota."""
-    path = large_file(tmp_path, 2 * PART_BYTES + 1_000_000)
+    """A part that was lost comes again; after a reload the same file goes on. It is whole, and holds no other room."""
+    path = large_file(tmp_path, 2 * PART_BYTES + 500)
     parts: list[int] = []
+    is_held = asyncio.Event()
 
     async def lose(route: Route) -> None:
         parts.append(len(parts))
-        await (route.abort() if len(parts) == 2 else route.continue_())
+        if len(parts) == 2:
+            await route.abort()
+        elif len(parts) == 3:  # it never arrives
+            is_held.set()
+        else:
+            await route.continue_()
 
     async with browsed(library.origin, LOST) as browser, client_of(library) as http:
         page = await browser.open("#/Librarian/large?files")
         await page.route("**/parts", lose)
         await add(page, path)
         progress = page.get_by_role("progressbar", name="Upload of large.bin")
-        await expect(row(page, "large.bin")).to_contain_text("8 MB of 17 MB. Connection lost. Trying again")
+        await expect(row(page, "large.bin")).to_contain_text("8 MB of 16 MB. Connection lost. Trying again")
         await for_everybody(page)
         assert float(await progress.get_attribute("value") or 0) >= PART_BYTES
+        await asyncio.wait_for(is_held.wait(), GUARD_MS / 1000)
+        await page.reload()
+        await expect(row(page, "large.bin")).to_contain_text("8 MB of 16 MB came before this page was loaded again")
+        other = await browser.open("#/Librarian/large?files")
+        await expect(place(other)).to_contain_text("No files yet.")
+        async with page.expect_file_chooser() as chooser:
+            await row(page, "large.bin").get_by_role("button", name="Choose file").click()
+        await (await chooser.value).set_files(path)
         await expect(row(page, "large.bin")).to_contain_text("Cannot be searched. The file is of no kind that is read")
         quota = (await http.get("agents/Librarian/threads/large/files")).json()["quota"]
 
-    assert len(parts) == 4
+    assert len(parts) == 5
     [file] = await stored(library, "large")
     assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert quota["open_bytes"] == 0
 
 
 @pytest.mark.behaviour("page.uploads")
-async def test_after_a_reload_the_same_file_goes_on_behind_what_has_come(library: RunningHost, tmp_path: Path) -> None:
-    path = large_file(tmp_path, 2 * PART_BYTES + 500)
-    parts: list[int] = []
-    is_held = asyncio.Event()
-
-    async def hold(route: Route) -> None:
-        parts.append(len(parts))
-        if len(parts) == 2:  # it never arrives
-            is_held.set()
-        else:
-            await route.continue_()
-
-    async with browsed(library.origin, LOST) as browser:
-        page = await browser.open("#/Librarian/reloaded?files")
-        await page.route("**/parts", hold)
-        await add(page, path)
-        await asyncio.wait_for(is_held.wait(), GUARD_MS / 1000)
-        await page.reload()
-        await expect(row(page, "large.bin")).to_contain_text("8 MB of 16 MB came before this page was loaded again")
-        other = await browser.open("#/Librarian/reloaded?files")
-        await expect(place(other)).to_contain_text("No files yet.")
-        async with page.expect_file_chooser() as chooser:
-            await row(page, "large.bin").get_by_role("button", name="Choose file").click()
-        await (await chooser.value).set_files(path)
-        await expect(row(page, "large.bin")).to_contain_text("Cannot be searched")
-
-    assert len(parts) == 4
-    [file] = await stored(library, "reloaded")
-    assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-@pytest.mark.behaviour("page.uploads")
-@pytest.mark.parametrize("how", ["cancelled", "discarded"])
-async def test_an_upload_that_is_given_up_leaves_nothing(library: RunningHost, tmp_path: Path, how: str) -> None:
+async def test_an_upload_that_is_given_up_leaves_nothing(library: RunningHost, tmp_path: Path) -> None:
     """While it goes on, or after a reload: no file, no room in the quota, and no note in the tab."""
-    path, thread = large_file(tmp_path, PART_BYTES + 1000), f"given-{how}"
-    files = f"agents/Librarian/threads/{thread}/files"
+    path, files = large_file(tmp_path, PART_BYTES + 1000), "agents/Librarian/threads/given-up/files"
     async with browsed(library.origin, LOST) as browser, client_of(library) as http:
         before = (await http.get(files)).json()["quota"]
-        page = await browser.open(f"#/Librarian/{thread}?files")
+        page = await browser.open("#/Librarian/given-up?files")
         await page.route("**/complete", lambda route: None)  # so it is not over
-        await add(page, path)
-        await expect(row(page, "large.bin")).to_contain_text("8 MB of 8 MB")
-        if how == "cancelled":
-            await row(page, "large.bin").get_by_role("button", name="Cancel").click()
-        else:
+        for button in ("Cancel", "Discard"):
+            await add(page, path)
+            await expect(row(page, "large.bin")).to_contain_text("8 MB of 8 MB")
+            if button == "Discard":
+                await page.reload()
+            await row(page, "large.bin").get_by_role("button", name=button).click()
+            await expect(row(page, "large.bin")).to_have_count(0)
+            await expect(place(page).get_by_role("button", name="Add files")).to_be_focused()
             await page.reload()
-            await row(page, "large.bin").get_by_role("button", name="Discard").click()
-        await expect(row(page, "large.bin")).to_have_count(0)
-        await expect(place(page).get_by_role("button", name="Add files")).to_be_focused()
-        await page.reload()
-        await expect(place(page)).to_contain_text("No files yet.")
-        after = (await http.get(files)).json()["quota"]
-
-    assert after == before
+            await expect(place(page)).to_contain_text("No files yet.")
+            assert (await http.get(files)).json()["quota"] == before
 
 
 @pytest.mark.behaviour("page.uploads")

@@ -178,8 +178,6 @@ COLOURED: list[tuple[str, str, list[str]]] = [
         "const a = `x\n${b}` // if\n/* for\n1 */ isnt('//')",
         ["keyword const", "string `x\n${b}`", "comment // if", "comment /* for\n1 */", "string '//'"],
     ),
-    ("json", '{"a": ["b", -1.5e3, null]}', ['keyword "a"', 'string "b"', "number 1.5e3", "keyword null"]),
-    ("rust", "fn a<'a>(b: &'a str) { 'c' }", ["keyword fn", "string 'c'"]),
     ("sql", "Select 'it''s' -- from", ["keyword Select", "string 'it'", "string 's'", "comment -- from"]),
     ("bash", 'for a in "$b"; do # c', ["keyword for", "keyword in", 'string "$b"', "keyword do", "comment # c"]),
     ("yaml", "a: true # b\nc-d: 'e'", ["keyword a", "keyword true", "comment # b", "keyword c-d", "string 'e'"]),
@@ -188,28 +186,19 @@ COLOURED: list[tuple[str, str, list[str]]] = [
         '<a href="b">if</a><!-- c',
         ["keyword <a", 'string "b"', "keyword >", "keyword </a", "keyword >", "comment <!-- c"],
     ),
-    ("css", "a { color: 'b' } /* c", ["keyword color", "string 'b'", "comment /* c"]),
     ("brainfuck", "if 1 'a'", []),
     ("", "if 1 'a'", []),
 ]
 
 
 @pytest.mark.behaviour("page.code")
-async def test_code_of_a_common_language_has_colours_and_other_code_is_plain(host: RunningHost) -> None:
-    """Comments, strings, numbers and keywords; each character is still there."""
+async def test_code_of_a_common_language_has_colours_and_stays_text(host: RunningHost) -> None:
+    """Comments, strings, numbers and keywords; each character is still there. What never ends costs its length."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer")
         for language, text, parts in COLOURED:
             assert (language, await coloured(page, text, language)) == (language, parts)
-
-
-@pytest.mark.behaviour("page.code")
-async def test_no_code_becomes_more_than_text(host: RunningHost) -> None:
-    """Nor keeps the page at work: what never ends costs its length."""
-    languages = ("js", "c", "python", "bash", "sql", "json", "yaml", "css", "html")
-    async with browsed(host.origin) as browser:
-        page = await browser.open("#/writer")
-        for language in languages:
+        for language in ("js", "c", "python", "bash", "sql", "json", "yaml", "css", "html"):
             await coloured(page, f"{MARKUP}\n'{MARKUP}'\n\"{MARKUP}\"", language)
             assert await page.evaluate(UNWANTED) == []
             for part in ("'\\", '"\\', "`\\", "/*", "a-", "a.", '"""', "<", "0."):

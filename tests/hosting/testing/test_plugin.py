@@ -22,11 +22,17 @@ APP = Path(__file__).resolve().parent / "app"
 IN_PROCESS = ("-o", "agent_app_in_process=true")
 
 
+def copied(pytester: pytest.Pytester, *files: str) -> None:
+    """Copy the app, and files of its tests."""
+    for source, name in {"function_app.py": "function_app.py", "shared_ledger.py": "conftest.py"}.items():
+        shutil.copy(APP / source, pytester.path / name)
+    for path in (*(APP / file for file in files), APP_UNDER_TEST / "host.json"):
+        shutil.copy(path, pytester.path)
+
+
 def ran(pytester: pytest.Pytester, file: str, *arguments: str, apart: bool = False) -> pytest.RunResult:
     """Run a file of the app's tests in a copy of the app."""
-    for source, name in {"function_app.py": "function_app.py", "shared_ledger.py": "conftest.py", file: file}.items():
-        shutil.copy(APP / source, pytester.path / name)
-    shutil.copy(APP_UNDER_TEST / "host.json", pytester.path)
+    copied(pytester, file)
     return run_pytest(pytester, "-v", file, *arguments, apart=apart)
 
 
@@ -65,21 +71,16 @@ BEFORE, AFTER = (f"{side} the result of 'refund' was recorded" for side in ("bef
 @pytest.mark.parametrize(
     ("chosen", "kills"),
     [
-        (("-k", "pays and result"), [BEFORE, AFTER]),
         ((PAYS, "--killed-at", AFTER), [AFTER]),
         ((f"{PAYS}[killed {BEFORE}]", "-p", IN_WORKERS, "-n", "1"), [BEFORE]),
         ((PAYS, "--killed-at-most", "1", "-p", IN_WORKERS, "-n", "1"), ["before the request was recorded"]),
     ],
-    ids=["by-words", "by-its-moment", "by-its-name-in-a-worker", "at-most-in-a-worker"],
+    ids=["by-its-moment", "by-its-name-in-a-worker", "at-most-in-a-worker"],
 )
 def test_some_of_the_kills_are_chosen(pytester: pytest.Pytester, chosen: tuple[str, ...], kills: list[str]) -> None:
     """After the first run, which shows what there is to choose from."""
-    for source, name in {"function_app.py": "function_app.py", "shared_ledger.py": "conftest.py"}.items():
-        shutil.copy(APP / source, pytester.path / name)
-    shutil.copy(APP / "checks_of_kills.py", pytester.path)
-    shutil.copy(APP_UNDER_TEST / "host.json", pytester.path)
-    files = () if any("::" in argument for argument in chosen) else ("checks_of_kills.py",)
-    ended = run_pytest(pytester, "-v", *files, *chosen)
+    copied(pytester, "checks_of_kills.py")
+    ended = run_pytest(pytester, "-v", *chosen)
 
     ended.assert_outcomes(passed=1 + len(kills), deselected=ended.parseoutcomes().get("deselected", 0))
     named = re.findall(r"pays_once\[killed (.*?)\] ", ended.stdout.str())
@@ -148,9 +149,7 @@ def test_the_tests_of_the_page_pass_for_the_app_of_the_template(pytester: pytest
 @pytest.mark.behaviour("testing.time")
 def test_the_moved_time_of_the_page_passes_for_an_agent_whose_tool_asks(pytester: pytest.Pytester) -> None:
     _, _, moves = code(page("docs/guides/testing.md"), "python")
-    for source, name in {"function_app.py": "function_app.py", "shared_ledger.py": "conftest.py"}.items():
-        shutil.copy(APP / source, pytester.path / name)
-    shutil.copy(APP_UNDER_TEST / "host.json", pytester.path)
+    copied(pytester)
     pytester.makepyfile(test_moves=moves)
 
     run_pytest(pytester, "-v", *IN_PROCESS, apart=True).assert_outcomes(passed=1)
