@@ -8,7 +8,9 @@ import socket
 import stat
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -89,6 +91,15 @@ def test_a_port_in_use_is_one_sentence_and_exit_code_two() -> None:
     )
 
 
+@contextmanager
+def at_work(folder: Path, seconds: float, *options: str) -> Iterator[tuple[RunningHost, Future[httpx.Response]]]:
+    """Run a host within the block, with a request that takes so long and has begun."""
+    with RunningHost(make_app(folder, APP), "--port", "0", *options) as host, ThreadPoolExecutor() as pool:
+        request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds={seconds}", timeout=GUARD_SECONDS)
+        host.wait_for("the request runs")
+        yield host, request
+
+
 @posix_only
 @pytest.mark.behaviour("devhost.drains")
 @pytest.mark.parametrize(("number", "options"), [(signal.SIGTERM, ()), (signal.SIGINT, ("--watch",))])
@@ -96,10 +107,7 @@ def test_the_first_signal_lets_running_requests_finish(
     tmp_path: Path, number: signal.Signals, options: tuple[str, ...]
 ) -> None:
     """Exit code 0. A watching host alone may get it, as from an editor's stop button or `kill -INT`."""
-    folder = make_app(tmp_path, APP)
-    with RunningHost(folder, "--port", "0", *options) as host, ThreadPoolExecutor() as pool:
-        request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds=0.3", timeout=GUARD_SECONDS)
-        host.wait_for("the request runs")
+    with at_work(tmp_path, 0.3, *options) as (host, request):
         host.process.send_signal(number)
         assert request.result(GUARD_SECONDS).text == "finished"
         assert host.process.wait(GUARD_SECONDS) == 0
@@ -108,9 +116,7 @@ def test_the_first_signal_lets_running_requests_finish(
 @posix_only
 @pytest.mark.behaviour("devhost.drains")
 def test_the_second_signal_stops_at_once(tmp_path: Path) -> None:
-    with RunningHost(make_app(tmp_path, APP)) as host, ThreadPoolExecutor() as pool:
-        request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds=60", timeout=GUARD_SECONDS)
-        host.wait_for("the request runs")
+    with at_work(tmp_path, 60) as (host, request):
         host.process.send_signal(signal.SIGINT)
         host.wait_for("Stopping")
         host.process.send_signal(signal.SIGINT)
@@ -122,9 +128,7 @@ def test_the_second_signal_stops_at_once(tmp_path: Path) -> None:
 @posix_only
 @pytest.mark.behaviour("devhost.watch")
 def test_the_app_is_killed_with_the_process_that_watches_for_it(tmp_path: Path) -> None:
-    with RunningHost(make_app(tmp_path, APP), "--port", "0", "--watch") as host, ThreadPoolExecutor() as pool:
-        request = pool.submit(httpx.get, f"{host.origin}/api/wait?seconds=60", timeout=GUARD_SECONDS)
-        host.wait_for("the request runs")
+    with at_work(tmp_path, 60, "--watch") as (host, request):
         host.process.kill()
         with pytest.raises(httpx.RemoteProtocolError):
             request.result(GUARD_SECONDS)

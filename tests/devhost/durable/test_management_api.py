@@ -75,16 +75,26 @@ async def test_a_start_answers_202_with_the_addresses_of_the_instance(engine: Ru
 
 
 @pytest.mark.behaviour("engine.id-reuse")
-async def test_a_running_id_refuses_a_second_start_and_an_ended_one_takes_it(engine: RunningEngine) -> None:
+@pytest.mark.behaviour("engine.restart")
+async def test_a_running_id_refuses_a_second_start_and_an_ended_one_takes_it_also_by_a_restart(
+    engine: RunningEngine,
+) -> None:
+    """A restart runs the same input, under a new id or its own; the history begins anew."""
     await waiting(engine)
     reply = await engine.client.post("/orchestrators/chain/w")
-    assert reply.status_code == 409
-    assert reply.json()["Message"] == "An Orchestration instance with the status Running already exists."
     await engine.client.post("/instances/w/terminate")
     await engine.store.until_ended("w")
-    await ended(engine, "chain", "w", 1)
-    history = await engine.client.get("/instances/w?showHistory=True")
-    assert history.json()["historyEvents"][0]["Generation"] == 1
+    await ended(engine, "child", "w", "5")
+    new_id = (await engine.client.post("/instances/w/restart")).json()["id"]
+    assert await engine.ended(new_id) == ("Completed", {"child": 5})
+    histories = [(await engine.client.get(f"/instances/{name}?showHistory=True")).json() for name in (new_id, "w")]
+    same = await engine.client.post(f"/instances/{new_id}/restart?restartWithNewInstanceId=false")
+    assert await engine.ended(new_id) == ("Completed", {"child": 5})
+    histories.append((await engine.client.get(f"/instances/{new_id}?showHistory=true")).json())
+
+    assert (reply.status_code, same.status_code, same.json()["id"]) == (409, 202, new_id)
+    assert reply.json()["Message"] == "An Orchestration instance with the status Running already exists."
+    assert [history["historyEvents"][0]["Generation"] for history in histories] == [0, 1, 1]
 
 
 JSON_IS_BAD = "Invalid JSON content"
@@ -154,18 +164,6 @@ async def test_a_suspended_instance_shows_its_reason_and_goes_on_when_resumed(en
     assert "w because instance is in the Suspended state" in twice.json()["ExceptionMessage"]
 
 
-@pytest.mark.behaviour("engine.restart")
-async def test_a_restart_runs_the_same_input_under_a_new_id_or_its_own(engine: RunningEngine) -> None:
-    await ended(engine, "child", "c", "5")
-    new_id = (await engine.client.post("/instances/c/restart")).json()["id"]
-    assert await engine.ended(new_id) == ("Completed", {"child": 5})
-    same = await engine.client.post("/instances/c/restart?restartWithNewInstanceId=false")
-    assert (same.status_code, same.json()["id"]) == (202, "c")
-    await engine.store.until_ended("c")
-    histories = [(await engine.client.get(f"/instances/{name}?showHistory=true")).json() for name in (new_id, "c")]
-    assert [history["historyEvents"][0]["Generation"] for history in histories] == [0, 1]
-
-
 async def test_a_rewind_is_202_for_a_failed_instance_alone(engine: RunningEngine) -> None:
     """404 and 412 as recorded; the rewound one fails again, because its own code raises."""
     await ended(engine, "fails", "f")
@@ -199,25 +197,24 @@ async def test_a_purge_forgets_what_has_ended_and_never_what_runs_or_entities(en
 
 
 async def test_instances_and_entities_are_listed_together_in_pages(engine: RunningEngine) -> None:
+    """The last page has no token for clients and an empty one for the app, as seen on the real host: who goes on while
+    there is a token never ends, unless an empty one is none.
+    """
     for name in ("b", "a"):
         await ended(engine, "chain", name)
     await add(engine, "K", "5")
     first = await engine.client.get("/instances?top=2")
-    assert [item["instanceId"] for item in first.json()] == ["@counter@K", "a"]
-    assert first.json()[0]["input"] == {"exists": True, "state": "5", "sorter": {}}
     token = {"x-ms-continuation-token": first.headers["x-ms-continuation-token"]}
     second = await engine.client.get("/instances?top=2", headers=token)
-    assert [item["instanceId"] for item in second.json()] == ["b"]
+
+    assert [[item["instanceId"] for item in page.json()] for page in (first, second)] == [["@counter@K", "a"], ["b"]]
+    assert first.json()[0]["input"] == {"exists": True, "state": "5", "sorter": {}}
     assert (await engine.client.get("/instances?top=-1")).status_code == 500
     assert (await engine.client.get("/instances?top=0")).json() == []
-
-
-async def test_the_last_page_has_no_token_for_clients_and_an_empty_one_for_the_app() -> None:
-    """As seen on the real host: who goes on while there is a token never ends, unless an empty one is none."""
-    for mount, token in (("/runtime/webhooks/durabletask", None), ("/durabletask", "")):
-        async with running(SdkFunctions(build_app()), mount=mount) as engine:
-            pages = [await engine.client.get(path) for path in ("/instances", "/entities", "/entities/counter?top=1")]
-        assert [page.headers.get("x-ms-continuation-token") for page in pages] == [token] * 3
+    for mount, last in (("/runtime/webhooks/durabletask", None), ("/durabletask", "")):
+        async with running(SdkFunctions(build_app()), mount=mount) as other:
+            pages = [await other.client.get(path) for path in ("/instances", "/entities", "/entities/counter?top=1")]
+        assert [page.headers.get("x-ms-continuation-token") for page in pages] == [last] * 3
 
 
 async def test_a_start_that_waits_answers_the_output_or_else_the_addresses(engine: RunningEngine) -> None:

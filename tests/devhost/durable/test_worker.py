@@ -51,7 +51,7 @@ async def test_the_batch_size_of_host_json_parts_what_waits() -> None:
     assert journal.batches == [["a"], ["b"], ["c"]]
 
 
-UNREADABLE = ["not json", "[]", '{"entityExists": true}', entity_answer(1, 2)]
+UNREADABLE = ["not json", "[]", '{"entityExists": true}', '{"results": [{"result": "1"}]}', entity_answer(1, 2)]
 
 
 @pytest.mark.behaviour("engine.failed-batch-again")

@@ -18,7 +18,7 @@ from tests.support.azurite import Azurite
 from tests.support.running_host import APPS, RunningHost
 
 pytestmark = pytest.mark.slow
-DRAINED = 200
+DRAINED = 64
 LISTENERS = """
 import azure.functions as func
 
