@@ -40,7 +40,7 @@ class AppFolder:
 
     async def until_model_called(self, message: str, times: int = 1) -> None:
         """Return once the model was asked this so often, under the guard."""
-        await asyncio.wait_for(self._until_model_called(message, times), GUARD_SECONDS)
+        await asyncio.wait_for(self._until_model_called(message, times), 6 * GUARD_SECONDS)
 
     async def _until_model_called(self, message: str, times: int) -> None:
         while self.model_calls(message) < times:  # noqa: ASYNC110 - another process writes the file

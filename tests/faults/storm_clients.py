@@ -125,7 +125,7 @@ class Client:
         after = 0
         while True:
             answer = await self._ask("GET", f"{THREADS}/{thread.thread_id}/messages?limit=200&after={after}")
-            page = {"entries": [], "has_more": False} if answer.status_code == 404 else answer.json()
+            page: Any = {"entries": [], "has_more": False} if answer.status_code == 404 else answer.json()
             texts += [text for entry in page["entries"] if entry["type"] == "request" for text in _texts(entry)]
             if not page["has_more"]:
                 return texts

@@ -98,7 +98,7 @@ def test_a_durable_host_that_is_killed_in_the_middle_of_a_run_is_not_noticed_by_
 async def test_one_instance_id_started_at_two_hosts_at_once_is_one_instance(tmp_path: Path) -> None:
     """One is told 202 and one 409, whichever was first; it runs once when the durable host comes."""
     folder = Path(shutil.copytree(APPS / "durable", tmp_path / "app", ignore=shutil.ignore_patterns(".devhost")))
-    ids = [f"twice-{n}" for n in range(20)]
+    ids = [f"twice-{n}" for n in range(8)]
     async with httpx.AsyncClient(timeout=GUARD_SECONDS) as http:
         with grouped_app(folder, durable=0, log={}) as app:
             for instance in ids:

@@ -22,12 +22,12 @@ from tests.faults.app_process import AppFolder
 from tests.support.running_host import START_GUARD_SECONDS, host_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("evaluation.killed")]
-MESSAGES = ["one", "two", "three", "sleep 0.5", "five", "six"]
+MESSAGES = ["one", "two", "three", "sleep 2", "five", "six"]
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Six cases; the fourth takes half a second."""
+    """Six cases; the fourth takes two seconds."""
     path = tmp_path / "cases.jsonl"
     cases = [{"query": message, "expected_output": f"echo: {message}", "exact": True} for message in MESSAGES]
     path.write_text("\n".join(map(json.dumps, cases)), encoding="utf-8")
@@ -41,7 +41,7 @@ async def test_a_host_that_is_killed_in_the_middle_costs_no_case(folder: AppFold
         port = urlsplit(host.origin).port or 0
         agent = RemoteAgent(host.origin, "Joker", patience_seconds=START_GUARD_SECONDS)
         work = asyncio.create_task(evaluate(agent, read_evaluation(file), "killed", parallel=parallel))
-        await folder.until_model_called("sleep 0.5")
+        await folder.until_model_called("sleep 2")
 
     with folder.host(port=port) as host:
         result = await work
@@ -50,7 +50,7 @@ async def test_a_host_that_is_killed_in_the_middle_costs_no_case(folder: AppFold
 
     assert [(case.name, case.passed, case.error) for case in result.cases] == [(case, True, "") for case in MESSAGES]
     assert [len(of_thread) for of_thread in runs] == [1] * len(MESSAGES)
-    assert folder.model_calls("sleep 0.5") == 2
+    assert folder.model_calls("sleep 2") == 2
 
 
 async def test_an_evaluation_that_is_killed_goes_on_by_its_id(folder: AppFolder, file: Path) -> None:
@@ -58,10 +58,10 @@ async def test_an_evaluation_that_is_killed_goes_on_by_its_id(folder: AppFolder,
     with folder.host() as host:
         command = [sys.executable, "-m", COMMAND, str(file), "--url", host.origin, "--agent", "Joker", "--id", "again"]
         with subprocess.Popen(command, env=host_environment(), stdout=subprocess.PIPE) as first:
-            await folder.until_model_called("sleep 0.5")
+            await folder.until_model_called("sleep 2")
             first.kill()
         second = await asyncio.to_thread(
-            subprocess.run, command, env=host_environment(), capture_output=True, text=True, timeout=30, check=False
+            subprocess.run, command, env=host_environment(), capture_output=True, text=True, timeout=90, check=False
         )
 
     rows = re.findall(r"^(.+?) +(?:passed|FAILED|ERROR ) ", second.stdout, re.MULTILINE)

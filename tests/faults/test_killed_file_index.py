@@ -82,20 +82,3 @@ async def test_killed_processes_lose_no_file_double_none_and_leave_nothing_of_re
     assert catalog.coming == ()
     assert stored_segments(tmp_path) == catalog.names()
     await index.close()
-
-
-@pytest.mark.behaviour("file-index.erased")
-async def test_an_erasure_beside_a_process_that_is_killed_while_it_adds_leaves_nothing(tmp_path: Path) -> None:
-    """By another process; with the reader that has all of it open still there."""
-    reader = sqlite_index(tmp_path)
-    told = await until_killed(tmp_path, 1, 9)
-    assert await everything(reader) != []
-
-    await sqlite_index(tmp_path).erase(SPACE)
-
-    assert told >= 9
-    assert await everything(reader) == []
-    assert stored_segments(tmp_path) == set()
-    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    assert not any(f"k{number}".encode() in kept for number in range(1, told + 2) if number > 9)
-    await reader.close()

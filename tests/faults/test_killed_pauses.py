@@ -212,14 +212,6 @@ async def no_clock_is_left(app: KilledApp, api: Api) -> None:
     Scenario("paused", CLERK, ["after 1", "before 1"], pause_the_schedule, no_clock_is_left, be_ahead).rows(
         pytest.mark.behaviour("schedules.paused")
     ),
-    Scenario(
-        "deleted",
-        CLERK,
-        ["after 1", "before 1", "after log.forget 1"],
-        delete_the_schedule,
-        no_clock_is_left,
-        be_ahead,
-    ).rows(pytest.mark.behaviour("schedules.deleted")),
 )
 async def test_a_schedule_whose_process_dies_runs_once_or_not_at_all(row: Row) -> None:
     """As it was when it died."""

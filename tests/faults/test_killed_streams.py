@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,8 @@ AT_EACH_POINT = pytest.mark.parametrize(
 )
 OVER_LOGS = over("log_settings", "sqlite", "redis")
 Http = httpx.AsyncClient
+Asked = tuple[str, Any, dict[str, str]]
+"""A path, a body and headers."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Wire:
     with what it has.
     """
 
-    begin: Callable[[str], tuple[str, Any, dict[str, str]]]
+    begin: Callable[[str], Asked]
     come_back: Callable[[Http, str, str], Coroutine[Any, Any, Any]]
 
 
@@ -143,7 +145,7 @@ def events_of_run(run: PlannedRun) -> str:
     return f"{run.status_path.removeprefix('/api/')}/events"
 
 
-async def read(http: Http, request: tuple[str, Any, dict[str, str]], got: bytearray) -> None:
+async def read(http: Http, request: Asked, got: bytearray) -> None:
     """Read a stream until it ends or breaks."""
     path, body, headers = request
     with contextlib.suppress(httpx.TransportError):
@@ -169,7 +171,7 @@ Seen = dict[tuple[str, str], Any]
 
 
 async def stopped(
-    app: PlannedApp, agent: str, begun: dict[tuple[str, str], tuple[str, Any, dict[str, str]]], *, goes_on: bool
+    app: PlannedApp, agent: str, begun: Mapping[tuple[str, str], Asked], *, goes_on: bool
 ) -> tuple[Seen, dict[str, Followed]]:
     """Have one HTTP process run what was begun, and stop, while the other streams and the durable one ends the runs.
 
@@ -230,7 +232,9 @@ def slept(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -
     Over Redis alone: whoever sleeps in a transaction of a file keeps all others from it.
     """
     app = PlannedApp(tmp_path_factory.mktemp("slept"), {"AGENT_LOG": redis_server.url, **SETTINGS})
-    begun = {("plain", point): ("agents/Signer/run", {"message": point, "stream": True}, {}) for point in STOOD_AT}
+    begun: dict[tuple[str, str], Asked] = {
+        ("plain", point): ("agents/Signer/run", {"message": point, "stream": True}, {}) for point in STOOD_AT
+    }
     return asyncio.run(stopped(app, "Signer", begun, goes_on=True))[1]
 
 

@@ -63,15 +63,12 @@ async def trip(text: str, ctx: RunContext) -> str:
     ctx.set_state("booked", booked)
     seen, other = await asyncio.gather(look(text), book("another"))
     said = await ask_guide(text)
-    if text == "ask":
-        price = await ctx.request_info("How much?", int)
-        said = f"{said} for {price * await ctx.request_info('How many?', int, request_id='many')}"
     return f"{ctx.get_state('booked')}, {seen}, {other['booked']}, {said}"
 
 
 app = AgentFunctionApp(workflow=trip)
 '''
-"""A function with steps of its own, one of an agent, and two questions where it is told to ask."""
+"""A function with steps of its own, one of an agent."""
 CHAIN = '''
 from agent_framework import Agent, Executor, Message, WorkflowBuilder, WorkflowContext, handler, tool
 
@@ -194,37 +191,6 @@ async def the_step_ended_its_run(app: KilledApp, api: Api) -> None:
     assert app.tools.count("book") == BOOKED[app.known["point"]]
 
 
-# Appends where it asks: 11 the state with the first question, 12 the end, 13 the answer with the run that goes on, 14
-# its state with the second question, 15 its end, 16 the answer with the last run, 17 the end.
-ANSWERS = {"How much?": 3, "How many?": 2}
-TRIPS = "/api/workflows/Trip/threads/t"
-
-
-async def ask_and_answer(app: KilledApp, api: Api) -> str:
-    """Run the workflow, answer all that it asks, and return its last answer."""
-    answer = await run(api, "workflows/Trip", "ask")
-    while True:
-        for waiting in (await api.http.get(f"{TRIPS}/approvals")).json().get("approvals", []):
-            value = {"value": ANSWERS[waiting["arguments"]]}
-            answer = (await api.http.post(f"{TRIPS}/approvals/{waiting['id']}", json=value)).json()
-        if answer.get("status") == "success" and "pending_approvals" not in answer:
-            return str(answer["response"])
-        newest = (await api.http.get(f"{TRIPS}/runs")).json()["runs"][0]["run_id"]
-        answer = (await api.http.get(f"{TRIPS}/runs/{newest}")).json()
-
-
-async def each_question_was_asked_once(app: KilledApp, api: Api) -> None:
-    """The answers are those that were given, and no step is done again."""
-    said = await ask_and_answer(app, api)
-    listed = (await api.http.get(f"{TRIPS}/runs")).json()["runs"]
-    runs = [(await api.http.get(f"{TRIPS}/runs/{each['run_id']}")).json() for each in listed]
-    asked = [question["arguments"] for each in runs for question in each.get("pending_approvals", [])]
-
-    assert said == SAYS.replace("tea", "ask") + " for 6"
-    assert sorted(asked) == sorted(ANSWERS)
-    assert Counter(tool for tool in app.tools if tool != "function") == Counter(ONCE) - Counter(function=1)
-
-
 async def run_the_chain(app: KilledApp, api: Api) -> Any:
     return await run(api, "workflows/Chain", "tea")
 
@@ -278,13 +244,6 @@ async def the_state_of_the_thread_went_on(app: KilledApp, api: Api) -> None:
     Scenario("cut off", TRIP, CUT_OFF, travel, the_step_ended_its_run).rows(
         pytest.mark.behaviour("workflows.cut-off-steps")
     ),
-    Scenario(
-        "questions",
-        TRIP,
-        ["after 14", "before 11", "after 11", "after 12", "before 13", "after 13", "after 15", "after 16", "before 17"],
-        ask_and_answer,
-        each_question_was_asked_once,
-    ).rows(pytest.mark.behaviour("workflows.asks-survives-kill")),
     Scenario("supersteps", CHAIN, list(CHAINED_AGAIN), run_the_chain, the_chain_went_on).rows(
         pytest.mark.behaviour("workflows.survives-kill")
     ),

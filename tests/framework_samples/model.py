@@ -5,22 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_framework import (
-    BaseChatClient,
-    ChatResponse,
-    ChatResponseUpdate,
-    Content,
-    FunctionTool,
-    Message,
-    ResponseStream,
-    UsageDetails,
-)
+from agent_framework import ChatResponse, Content, FunctionTool, Message, UsageDetails
 
 from hosting.offline.values import Filling, in_format, value_of
+from tests.support.answering import AnsweringModel, says
 
 SECONDS = "SAMPLE_MODEL_SECONDS"
 """How long a model call takes, so that a process can be killed in the middle of one."""
@@ -32,37 +24,17 @@ _HARMFUL = re.compile(r"shell|bash|exec|command|run_code|python|delete|remove", 
 _USAGE = UsageDetails(input_token_count=1, output_token_count=1, total_token_count=2)
 
 
-class SampleModel(BaseChatClient[Any]):
+class SampleModel(AnsweringModel):
     """One model call: a call of a tool that was not called since the newest message of a user, or words."""
 
     OTEL_PROVIDER_NAME = "samples"
 
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        if stream:
-            return self._build_response_stream(_updates(messages, options))
-        return _response(messages, options)
-
-
-async def _response(messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
-    await _work()
-    contents = contents_of(messages, options)
-    return ChatResponse(messages=Message("assistant", contents), model="samples", usage_details=_USAGE)
-
-
-async def _updates(messages: Sequence[Message], options: Mapping[str, Any]) -> AsyncIterator[ChatResponseUpdate]:
-    await _work()
-    for content in contents_of(messages, options):
-        yield ChatResponseUpdate(role="assistant", contents=[content], model="samples")
-    yield ChatResponseUpdate(role="assistant", contents=[Content.from_usage(_USAGE)], model="samples")
-
-
-async def _work() -> None:
-    if asked := os.environ.get(ASKED):
-        with Path(asked).open("a", encoding="utf-8") as file:
-            file.write("asked\n")
-    await asyncio.sleep(float(os.environ.get(SECONDS, "0")))
+    async def answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+        if asked := os.environ.get(ASKED):
+            with Path(asked).open("a", encoding="utf-8") as file:
+                file.write("asked\n")
+        await asyncio.sleep(float(os.environ.get(SECONDS, "0")))
+        return says(*contents_of(messages, options), usage=_USAGE)
 
 
 def contents_of(messages: Sequence[Message], options: Mapping[str, Any]) -> list[Content]:

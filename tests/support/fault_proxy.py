@@ -21,18 +21,17 @@ from azure.storage.blob.aio import BlobServiceClient, ExponentialRetry
 from hosting.core.stores.blobs import Connect, client_options
 from tests.support.azurite import connection_string
 from tests.support.http_messages import Head
-from tests.support.relay import Exchange, Relay
-from tests.support.set_faults import ANY_CHANCE, Fault, SetFaults
+from tests.support.relay import Exchange
+from tests.support.set_faults import ANY_CHANCE, Fault, FaultyRelay
 from tests.support.storage_faults import FAULTS, Answer, StorageExchange, own_target, refused
 from tests.support.table_limits import refusal_of
 
 
-class FaultProxy(Relay):
-    """Stands before an account's addresses by service; a fault that never fired fails the `with` block."""
+class FaultProxy(FaultyRelay):
+    """Stands before an account's addresses by service."""
 
     def __init__(self, origins: Mapping[str, str]) -> None:
         super().__init__(origins)
-        self._faults = SetFaults()
         self._continued: dict[str, str] = {}
 
     @property
@@ -78,7 +77,8 @@ class FaultProxy(Relay):
             )
 
         shown, done = text or path or "any path", partial(effect, **options)
-        return self._faults.add(Fault(name, done, is_meant, shown, times, skip, share, chance, may_miss))
+        self._faults.append(Fault(name, done, is_meant, shown, times, skip, share, chance, may_miss))
+        return self._faults[-1]
 
     @contextmanager
     def away(self) -> Iterator[None]:
@@ -88,11 +88,6 @@ class FaultProxy(Relay):
             yield
         finally:
             self._run(self._listen())
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        super().__exit__(kind, *rest)
-        if kind is None:
-            self._faults.refuse_idle()
 
     def _exchange(
         self, service: str, request: Head, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -108,7 +103,7 @@ class FaultProxy(Relay):
             refusal = refusal_of(await exchange.take(), is_batch=is_batch)
             if refusal is not None:
                 return await self._send(exchange, refused(refusal, is_batch=is_batch))
-        fault = self._faults.taking(exchange)
+        fault = self._taking(exchange)
         if fault is None:
             return await self._pass(exchange)
         answer = await fault.effect(exchange)

@@ -15,8 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.support.http_messages import LINE_BYTES
-from tests.support.relay import Relay
-from tests.support.set_faults import Fault, SetFaults
+from tests.support.set_faults import Fault, FaultyRelay
 
 _BULK = b"$!="
 _LISTS = {b"*": 1, b"~": 1, b">": 1, b"%": 2}
@@ -63,12 +62,11 @@ FAULTS: dict[str, Callable[..., Awaitable[bytes | None]]] = {
 }
 
 
-class RedisFaultProxy(Relay):
-    """Stands before a server's address; a fault that never fired fails the `with` block, unless it may miss."""
+class RedisFaultProxy(FaultyRelay):
+    """Stands before a server's address."""
 
     def __init__(self, url: str) -> None:
         super().__init__({"Redis": url})
-        self._faults = SetFaults()
 
     @property
     def url(self) -> str:
@@ -88,12 +86,8 @@ class RedisFaultProxy(Relay):
             return written in command.raw
 
         shown, done = text or "any command", partial(effect, **options)
-        return self._faults.add(Fault(name, done, is_meant, shown, times, skip, may_miss=may_miss))
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        super().__exit__(kind, *rest)
-        if kind is None:
-            self._faults.refuse_idle()
+        self._faults.append(Fault(name, done, is_meant, shown, times, skip, may_miss=may_miss))
+        return self._faults[-1]
 
     async def _serve(self, service: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         behind = urlsplit(self._behind[service])
@@ -108,7 +102,7 @@ class RedisFaultProxy(Relay):
             writer.close()
 
     async def _answer(self, command: Command) -> bytes | None:
-        fault = self._faults.taking(command)
+        fault = self._taking(command)
         return await (command.carry_out() if fault is None else fault.effect(command))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from tests.support.relay import Relay
 
 ANY_CHANCE = random.Random()
 
@@ -47,17 +49,14 @@ class Fault:
         self.fired -= 1
 
 
-class SetFaults:
-    """The faults of one proxy."""
+class FaultyRelay(Relay):
+    """A relay with faults; one that never fired, and had to, fails the `with` block."""
 
-    def __init__(self) -> None:
+    def __init__(self, origins: Mapping[str, str]) -> None:
+        super().__init__(origins)
         self._faults: list[Fault] = []
 
-    def add(self, fault: Fault) -> Fault:
-        self._faults.append(fault)
-        return fault
-
-    def taking(self, exchange: object) -> Fault | None:
+    def _taking(self, exchange: object) -> Fault | None:
         """Return the fault that fires now: of several for one exchange the one that was set first."""
         fault = next((fault for fault in self._faults if fault.takes(exchange)), None)
         if fault is not None:
@@ -65,8 +64,8 @@ class SetFaults:
             fault.fired += 1
         return fault
 
-    def refuse_idle(self) -> None:
-        """Raise `AssertionError` for faults that never fired and had to."""
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        super().__exit__(kind, *rest)
         idle = [f"{fault.name!r} ({fault.shown})" for fault in self._faults if not fault.fired and not fault.may_miss]
-        if idle:
+        if kind is None and idle:
             raise AssertionError(f"Set, and never fired: {', '.join(idle)}. The test shows nothing of it.")
