@@ -23,8 +23,10 @@ from hosting.features.webhooks.webhooks import logger as webhook_logger
 from hosting.http.verbs import Receiver as PushReceiver
 from hosting.invocation import TASK_MARK, begin_invocation
 from tests.hosting.features.webhooks.yard import HANGS, URL, Yard
-from tests.support.cluster.cluster import ADDRESS, INSTANCE
+from tests.support.a2a import HEADERS, message
+from tests.support.cluster.cluster import ADDRESS, AGENT, INSTANCE, THREAD, Cluster
 from tests.support.cluster.life import DiedError, Life
+from tests.support.receiver import SECRET
 from tests.support.seeds import repeated
 
 pytestmark = [pytest.mark.moved_time, pytest.mark.behaviour("webhooks.again")]
@@ -112,6 +114,29 @@ async def test_one_that_is_sent_again_after_it_was_given_up_has_a_clock_of_its_o
         [503, 410, 503, 204],
     )
     assert await yard.left() == []
+
+
+@pytest.mark.behaviour("a2a.push")
+async def test_each_receiver_of_a_task_has_a_clock_of_its_own_and_no_secret_is_in_it() -> None:
+    """The next try has the token and the credentials, as they are by then."""
+    yard = Yard(Cluster(settings={"AGENT_WEBHOOK_SECRET": SECRET}, wires=["a2a"]))
+    app = yard.process()
+    secrets = {"token": "canary-token", "authentication": {"scheme": "Bearer", "credentials": "canary-key"}}
+    config = {"taskPushNotificationConfig": {"url": f"{URL}/canary", "id": "mine", **secrets}}
+    sent = {"message": message("say hello", contextId=THREAD), "configuration": config}
+    await app.http.post(
+        f"/api/a2a/{AGENT}",
+        json={"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": sent},
+        headers=HEADERS,
+    )
+    await yard.deliver()
+    clocks, yard.answer = str(yard.cluster.engine.clocks), Posted(204)
+    await yard.pass_time(LATE)
+
+    told = [(headers["x-a2a-notification-token"], headers["authorization"]) for headers in yard.headers]
+    assert told == [("canary-token", "Bearer canary-key")] * 2
+    assert ("push-mine" in clocks, "canary" in clocks, yard.cluster.engine.clocks) == (True, False, {})
+    await yard.cluster.close()
 
 
 @pytest.mark.behaviour("webhooks.apart")

@@ -21,7 +21,7 @@ class Yard:
     """Receivers answer with `answers` in turn, then with `answer`; one that hangs does once the `gate` is open, or
     is given up after `hung_seconds`.
 
-    `posts` are the tries that they saw: when, and with which id and body.
+    `posts` are the tries that they saw: when, and with which id and body; `headers` are those of each.
     """
 
     def __init__(self, cluster: Cluster | None = None) -> None:
@@ -32,6 +32,7 @@ class Yard:
         self.answer = Posted(503)
         self.answers: list[Posted] = []
         self.posts: list[tuple[float, str, bytes]] = []
+        self.headers: list[dict[str, str]] = []
         self.at_work = self.most_at_work = 0
 
     def process(self, life: Life | None = None, **settings: str) -> AppProcess:
@@ -78,6 +79,7 @@ class Yard:
 
     async def _post(self, url: str, headers: dict[str, str], body: bytes, hosts: Sequence[str]) -> Posted:
         self.posts.append((self.cluster.wall(), headers["webhook-id"], body))
+        self.headers.append(headers)
         self.at_work += 1
         self.most_at_work = max(self.most_at_work, self.at_work)
         try:
