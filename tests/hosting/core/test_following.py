@@ -16,7 +16,6 @@ from hosting.core.thread.events import Delta
 from hosting.core.thread.run import Run, unanswered
 from hosting.core.thread.run_request import StartRun
 from hosting.errors import LogUnavailableError, RunFailedError, ThreadDeletedError
-from hosting.names import Address
 from tests.support.cluster.charging import THINKING_SECONDS, charging_agent
 from tests.support.cluster.cluster import ADDRESS, AGENT, AppProcess, Cluster, call
 from tests.support.threads import end, terms
@@ -125,7 +124,7 @@ async def test_text_that_no_log_has_is_taken_back_when_the_run_ends_without_an_a
 async def test_a_follower_in_another_process_has_the_same_text_from_the_log(two: Processes) -> None:
     one, other = two
     run = await one.start(call(streams=True))
-    found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
+    found = await other.runs.find(ADDRESS, run.run_id, other.engine)
 
     assert await text_of(other, found) == "echo: hi"
 
@@ -136,7 +135,7 @@ async def test_a_run_that_is_taken_over_is_followed_to_its_end(two: Processes) -
     one, other = two
     one.agent.gate.clear()
     run = await one.start(call(streams=True))
-    found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
+    found = await other.runs.find(ADDRESS, run.run_id, other.engine)
     following = asyncio.ensure_future(text_of(other, found))
     await asyncio.sleep(0.1)
     one.die()
