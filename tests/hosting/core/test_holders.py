@@ -35,18 +35,6 @@ async def test_a_request_cancelled_while_its_run_is_appended_leaves_a_run_that_e
     assert len(one.agent.turns) == 1
 
 
-@pytest.mark.behaviour("service.cancel")
-async def test_a_cancel_in_the_process_that_holds_the_run_is_seen_at_once(app: AppProcess) -> None:
-    app.agent.gate.clear()
-    run = await app.start(call())
-    held = app.holders.held.get(run.run_id)
-
-    await app.runs.cancel(Address.of(AGENT, "t1"), run.run_id, app.engine)
-
-    assert held is not None
-    assert held.stop.is_requested
-
-
 @pytest.mark.behaviour("service.looks")
 async def test_a_thread_that_a_newer_version_works_on_keeps_no_other_run_from_being_looked_after(
     two: Processes,
@@ -58,7 +46,7 @@ async def test_a_thread_that_a_newer_version_works_on_keeps_no_other_run_from_be
     await came_newer(one, Address.of(AGENT, "t2"))
     await asyncio.sleep(0.1)
 
-    await other.runs.cancel(Address.of(AGENT, "t1"), run.run_id, other.engine)
+    await other.runs.cancel(ADDRESS, run.run_id, other.engine)
     ended = await one.runs.wait(run, one.engine, 1.0)
     one.agent.gate.set()
 

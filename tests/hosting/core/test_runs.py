@@ -15,8 +15,7 @@ from hosting.core.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteT
 from hosting.core.thread.events import Accepted, Claimed, Completed
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest
-from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError
-from hosting.names import Address
+from hosting.errors import EngineUnavailableError
 from hosting.options import Retry
 from hosting.ports import Wait
 from tests.support.cluster.cluster import ADDRESS, AGENT, AppProcess, call
@@ -43,31 +42,20 @@ async def until_asked(app: AppProcess, verb: str = "watch", times: int = 1) -> N
     await asyncio.wait_for(asked(), GUARD_SECONDS)
 
 
-async def answered(app: AppProcess, message: str = "hi", **members: object) -> Run:
-    run = await app.start(call(message, **members))  # type: ignore[arg-type]
-    return await app.runs.wait(run, app.engine, 5.0)
-
-
 @pytest.mark.behaviour("service.runs-here")
-async def test_a_waited_run_is_executed_where_its_request_came_in(app: AppProcess) -> None:
-    run = await answered(app, thread_id=None)
-
-    assert text_of(run) == "echo: hi"
-    assert await app.kinds(run.address) == ["accepted", "claimed", "completed"]
-    assert app.engine.sent == [("run", {"run_id": run.run_id, "logged": True})]
-
-
 @pytest.mark.behaviour("service.calls")
-async def test_a_turn_of_a_new_thread_and_of_a_known_one_costs_two_calls(app: AppProcess) -> None:
-    """Whatever was said before: this process appended it."""
-    first = await answered(app, thread_id=None)
+async def test_a_waited_run_is_executed_where_its_request_came_in_by_two_calls(app: AppProcess) -> None:
+    """On a new thread, and on a known one whatever was said before: this process appended it."""
+    first = await app.answered("hi", thread_id=None)
     calls_of_new = dict(app.store.calls)
     app.store.calls.clear()
-    await answered(app, "again", thread_id=first.address.thread_id)
+    await app.answered("again", first.address.thread_id)
 
-    assert calls_of_new == {"append": 2}
-    assert dict(app.store.calls) == {"append": 2}
+    assert text_of(first) == "echo: hi"
+    assert app.engine.sent[0] == ("run", {"run_id": first.run_id, "logged": True})
+    assert calls_of_new == dict(app.store.calls) == {"append": 2}
     assert (app.engine.reads, app.agent.turns[-1]) == (0, ["hi", "echo: hi", "again"])
+    assert await app.kinds(first.address) == ["accepted", "claimed", "completed"] * 2
 
 
 @pytest.mark.behaviour("service.waits-elsewhere")
@@ -99,17 +87,23 @@ async def test_a_wait_outlives_a_store_that_is_away_for_a_while(two: Processes) 
 
 
 @pytest.mark.behaviour("service.runs-here")
-async def test_the_next_run_of_the_same_process_is_claimed_with_the_end_before_it(app: AppProcess) -> None:
+@pytest.mark.behaviour("service.short-waits")
+@pytest.mark.parametrize(("seconds", "behind"), [(60.0, ["completed", "claimed", "completed"]), (1.0, ["completed"])])
+async def test_the_next_run_of_the_same_process_is_claimed_with_the_end_before_it(
+    app: AppProcess, seconds: float, behind: list[str]
+) -> None:
+    """But not for a caller who hardly waits: it would be handed on at the first step."""
     app.agent.gate.clear()
     first = await app.start(call("first"))
-    second = await app.start(call("second"))
-    waiting = asyncio.ensure_future(app.runs.wait(second, app.engine, 5.0))
-    await asyncio.sleep(0)
+    asked = replace(call("second"), wait=Wait(seconds))
+    second = await app.start(asked)
+    waiting = asyncio.ensure_future(app.runs.wait_as(asked.wait, second, app.engine))
+    await asyncio.sleep(0.05)
     app.agent.gate.set()
     await app.runs.wait(first, app.engine, 5.0)
+    await waiting
 
-    assert text_of(await waiting) == "echo: second"
-    assert (await app.kinds())[3:5] == ["completed", "claimed"]
+    assert (await app.kinds())[3:] == behind
 
 
 @pytest.mark.behaviour("service.short-waits")
@@ -146,30 +140,6 @@ async def test_a_wait_counts_from_when_the_request_was_read(app: AppProcess) -> 
     app.agent.gate.set()
 
 
-@pytest.mark.behaviour("service.short-waits")
-async def test_the_end_before_it_claims_no_run_whose_caller_hardly_waits(app: AppProcess) -> None:
-    """It would be handed on at the first step, by a caller who has left."""
-    app.agent.gate.clear()
-    first = await app.start(call("first"))
-    hasty = replace(call("second"), wait=Wait(1.0))
-    second = await app.start(hasty)
-    waiting = asyncio.ensure_future(app.runs.wait_as(hasty.wait, second, app.engine))
-    await asyncio.wait((waiting,), timeout=0.05)
-    app.agent.gate.set()
-    await app.runs.wait(first, app.engine, 5.0)
-
-    assert await app.kinds() == ["accepted", "claimed", "accepted", "completed"]
-    waiting.cancel()
-
-
-@pytest.mark.behaviour("service.promises")
-async def test_a_run_that_nobody_waits_for_is_left_to_its_entity(app: AppProcess) -> None:
-    run = await app.start(call(waits=False))
-
-    assert await app.kinds() == ["accepted"]
-    assert app.engine.sent == [("run", {"run_id": run.run_id, "logged": True})]
-
-
 @pytest.mark.behaviour("service.promises")
 @pytest.mark.parametrize("waits", [True, False])
 async def test_a_signal_that_fails_leaves_nothing_but_a_cancelled_run_and_a_free_key(
@@ -186,15 +156,6 @@ async def test_a_signal_that_fails_leaves_nothing_but_a_cancelled_run_and_a_free
     assert (text_of(run), started.replayed) == ("echo: hi", False)
     assert len(app.agent.turns) == 1
     assert (await app.kinds())[-4:][0] in ("cancelled", "accepted")
-
-
-@pytest.mark.behaviour("service.promises")
-async def test_a_key_with_another_request_is_refused(two: Processes) -> None:
-    one, other = two
-    await answered(one, "hi", key="k")
-
-    with pytest.raises(IdempotencyKeyReusedError):
-        await other.start(call("something else", key="k"))
 
 
 @pytest.mark.behaviour("service.cancel")
@@ -215,16 +176,20 @@ async def test_a_cancelled_run_whose_attempt_fails_asks_the_model_no_more(two: P
 
 
 @pytest.mark.behaviour("service.cancel")
-async def test_a_run_that_another_process_holds_is_cancelled_within_a_look(two: Processes) -> None:
-    one, other = two
-    one.agent.gate.clear()
-    run = await one.start(call())
+@pytest.mark.parametrize(("in_two", "seconds"), [(False, 0.01), (True, 2.0)], ids=["here", "elsewhere"])
+async def test_a_run_is_cancelled_at_once_where_it_is_held_and_else_within_a_look(
+    two: Processes, in_two: bool, seconds: float
+) -> None:
+    by = two[in_two]
+    two[0].agent.gate.clear()
+    run = await two[0].start(call())
+    asked_at = by.cluster.wall()
 
-    await other.runs.cancel(Address.of(AGENT, "t1"), run.run_id, other.engine)
-    ended = await one.runs.wait(run, one.engine, 5.0)
+    await by.runs.cancel(ADDRESS, run.run_id, by.engine)
+    ended = await two[0].runs.wait(run, two[0].engine, 5.0)
 
     assert ended.end is not None
-    assert ended.end.kind == "cancelled"
+    assert (ended.end.kind, by.cluster.wall() - asked_at < seconds) == ("cancelled", True)
 
 
 @pytest.mark.behaviour("service.stale")
@@ -269,19 +234,19 @@ async def test_whoever_asks_for_a_run_whose_process_died_before_its_signal_has_o
     before = list(other.engine.sent)
 
     for _ in range(2):
-        await getattr(other.runs, verb)(Address.of(AGENT, "t1"), "r1", other.engine)
+        await getattr(other.runs, verb)(ADDRESS, "r1", other.engine)
 
     assert (before, other.engine.sent) == ([], [("run", {"run_id": "r1", "logged": True})] * 2)
 
 
 @pytest.mark.behaviour("service.find")
 async def test_a_run_of_a_deleted_thread_is_gone(app: AppProcess) -> None:
-    run = await answered(app)
+    run = await app.answered()
     await app.log.execute(ADDRESS, DeleteThread(1.0))
     await app.log.execute(ADDRESS, FinishDelete(2.0, {}))
 
     with pytest.raises(Exception, match="deleted with its thread"):
-        await app.runs.find(Address.of(AGENT, "t1"), run.run_id, app.engine)
+        await app.runs.find(ADDRESS, run.run_id, app.engine)
 
 
 @pytest.mark.behaviour("service.outage")

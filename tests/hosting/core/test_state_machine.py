@@ -130,7 +130,11 @@ class Threads(RuleBasedStateMachine):
             except Exception as error:
                 self.faults.append(repr(error))
 
-        task = asyncio.ensure_future(worked())
+        self.begin_task(worked())
+
+    def begin_task(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have something done beside the rules."""
+        task = asyncio.ensure_future(work)
         self.under_way.add(task)
         task.add_done_callback(self.under_way.discard)
 
@@ -162,11 +166,8 @@ class Threads(RuleBasedStateMachine):
     def send_again(self, process: int, data: st.DataObject) -> None:
         """Send a message again, by its key: it is the same run."""
         if self.turns:
-            self.attach(process, data.draw(st.sampled_from(self.turns)))
-
-    def attach(self, process: int, turn: Turn) -> None:
-        """Have a process wait for the run of a message."""
-        self.ask(process, lambda by: self._start(by, turn))
+            turn = data.draw(st.sampled_from(self.turns))
+            self.ask(process, lambda by: self._start(by, turn))
 
     @rule(process=PROCESSES, data=st.data())
     def follow(self, process: int, data: st.DataObject) -> None:
@@ -194,7 +195,7 @@ class Threads(RuleBasedStateMachine):
     @rule(thread=THREADS, process=PROCESSES, approved=st.booleans())
     def answer(self, thread: str, process: int, approved: bool) -> None:
         """Decide on what a thread waits for: only what was approved is paid."""
-        self.ask(process, lambda by: self._answer(by, thread, approved))
+        self.ask(process, partial(self._answer, thread=thread, approved=approved))
 
     async def _answer(self, by: AppProcess, thread: str, approved: bool) -> None:
         path = f"/api/agents/{AGENT}/threads/{thread}/approvals"
@@ -278,9 +279,7 @@ class Threads(RuleBasedStateMachine):
             finally:
                 self.delivering.discard(signal.instance_id)
 
-        task = asyncio.ensure_future(delivered())
-        self.under_way.add(task)
-        task.add_done_callback(self.under_way.discard)
+        self.begin_task(delivered())
 
     @rule(thread=THREADS, process=PROCESSES, seconds=st.sampled_from([1.0, 3.0, 5.0]))
     def kill_at_work(self, thread: str, process: int, seconds: float) -> None:
@@ -288,7 +287,7 @@ class Threads(RuleBasedStateMachine):
         self.begin_to_charge(thread, process, seconds)
         self.processes[process].die()
         self.do(self._restart(process))
-        self.attach(1 - process, self.turns[-1])
+        self.ask(1 - process, partial(self._start, turn=self.turns[-1]))
         self.sleep(LEASE_SECONDS + 5)
 
     @rule(thread=THREADS, process=PROCESSES, seconds=st.floats(LEASE_SECONDS, LEASE_SECONDS + 4 * THINKING_SECONDS))
@@ -296,7 +295,7 @@ class Threads(RuleBasedStateMachine):
         """Have a process without its store for so long that another one takes its run, and may be at it still."""
         self.begin_to_charge(thread, process, THINKING_SECONDS / 2)
         self.processes[process].store.is_away = True
-        self.attach(1 - process, self.turns[-1])
+        self.ask(1 - process, partial(self._start, turn=self.turns[-1]))
         self.sleep(seconds)
         self.processes[process].store.is_away = False
         self.sleep(THINKING_SECONDS)
@@ -388,7 +387,9 @@ class Threads(RuleBasedStateMachine):
         for run_id, found in ends.items():
             is_right = len(found) == 1 if run_id in promised else len(found) < 2
             self.check(is_right, f"{run_id} of {thread} has the ends {found}")
-        order = list(queued.values())
+        order, metadata = list(queued.values()), (await last.log.head(address)).metadata
+        is_known = not metadata or metadata["value"] in self.described.get(thread, ())
+        self.check(is_known, f"{thread} has {metadata}, and was given {self.described}")
         try:
             page = await last.threads.messages(address, ALL, last.engine)
         except HostingError:
@@ -409,7 +410,7 @@ class Threads(RuleBasedStateMachine):
 
 TestThreads = Threads.TestCase
 TestThreads.settings = settings(
-    max_examples=repeated(10, exploring=300),
+    max_examples=repeated(6, exploring=300),
     stateful_step_count=30,
     deadline=None,
     phases=[Phase.generate],
