@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
@@ -16,6 +17,7 @@ from hosting.core.thread.run import Run, unanswered
 from hosting.core.thread.run_request import StartRun
 from hosting.errors import LogUnavailableError, RunFailedError, ThreadDeletedError
 from hosting.names import Address
+from tests.support.cluster.charging import THINKING_SECONDS, charging_agent
 from tests.support.cluster.cluster import ADDRESS, AGENT, AppProcess, Cluster, call
 from tests.support.threads import end, terms
 
@@ -56,6 +58,26 @@ async def test_a_follower_in_the_process_that_holds_the_run_hears_each_word_once
     run = await app.start(call(streams=True))
 
     assert await followed(app, run) == WHOLE
+
+
+@pytest.mark.behaviour("service.following")
+async def test_what_is_appended_while_a_follower_reads_the_log_is_told_once() -> None:
+    """It is told of it as it is appended, too: positions rise by one."""
+
+    async def asked(messages: object) -> int:
+        return 1
+
+    cluster = Cluster(lambda: charging_agent(AGENT, asked, Counter()))
+    app = cluster.process()
+    run = await app.start(call("a charge"))
+    app.store.before_events = lambda: asyncio.sleep(1.5 * THINKING_SECONDS)
+
+    told = [update async for news in app.following.follow(run, app.engine) for update in news]
+    await cluster.close()
+
+    logged = [update for update in told if isinstance(update, LoggedEvent)]
+    assert [update.position for update in logged] == [*range(1, len(logged) + 1)]
+    assert [update.event.kind for update in logged][-3:] == ["tool_started", "tool_result", "completed"]
 
 
 async def held_in(app: AppProcess, asked: StartRun) -> Run:

@@ -38,7 +38,8 @@ from hosting.core.thread.run import Ended, Run
 from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
-from hosting.feature import Feature
+from hosting.feature import Entity, EntityOperation, Feature
+from hosting.functions.feature_entities import FeatureEntities
 from hosting.names import Address, StoreKey, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import APP_CLOCKS, Clocks, Wait
@@ -121,9 +122,9 @@ class Cluster:
             self.engine.signals.pop(0)
 
     @property
-    def alive(self) -> AppProcess:
+    def alive(self) -> AppProcess | None:
         """The first process that lives."""
-        return next(process for process in self.processes if not process.life.is_over)
+        return next((process for process in self.processes if not process.life.is_over), None)
 
     def run_clocks(self) -> None:
         """Have the orchestrations of features run from now on; else they are only known to the engine."""
@@ -134,9 +135,11 @@ class Cluster:
         other = copy.copy(self)
         other.processes, other.memory = [], SharedMemory()
         other.clocks = Clocks(other.wall, self.loop.time)
+        begun, self.engine.begun = self.engine.begun, None
         lasting = (self.memory.threads, self.archive, self.attachments, self.engine)
         copied = copy.deepcopy(lasting, {id(self): other})
         other.memory.threads, other.archive, other.attachments, other.engine = copied
+        self.engine.begun = begun
         return other
 
     async def close(self) -> None:
@@ -207,6 +210,13 @@ class AppProcess:
     def feature(self, kind: type[FeatureT]) -> FeatureT:
         """Return the app's feature of that class."""
         return next(each for each in self.app._served.features if isinstance(each, kind))
+
+    @cached_property
+    def _entities(self) -> FeatureEntities:
+        entities = FeatureEntities(self.services.turn, self.cluster.wall)
+        for each in [*self.declared(EntityOperation).values(), *self.declared(Entity).values()]:
+            entities.add(each)
+        return entities
 
     def declared(self, kind: type[Any]) -> dict[str, Any]:
         """Return what features declare of that kind for the durable engine, by name."""
@@ -304,13 +314,12 @@ class AppProcess:
         output = json.loads(result["result"])
         if result["isError"]:
             return {"refused": output}
-        return output if is_signal or output is None else json.loads(output)
+        return output if is_signal or not isinstance(output, str) else json.loads(output)
 
     async def _handle(self, entity: str, payload: str) -> str:
         if entity.lower() == self.address().entity[0].lower():
             return await self.entity.handle(payload)
-        assert self.host  # its functions are those of features, too
-        return await self.app._served.entities.handle(entity, payload, self.engine)
+        return await self._entities.handle(entity, payload, self.engine)
 
     async def deliver(self, run_id: str, thread_id: str = THREAD, *, commit: bool = True) -> Any:
         """Have a thread's entity finish a run that was accepted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,8 @@ class Orchestrations:
         self._running: set[asyncio.Task[None]] = set()
 
     def begin(self, instance_id: str) -> None:
-        """Run one that was started, until it ends or is ended."""
-        task = asyncio.ensure_future(self._run(instance_id))
+        """Run one that was started, until it ends or is ended; it is no part of the process that started it."""
+        task: asyncio.Task[None] = Context().run(asyncio.ensure_future, self._run(instance_id))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
@@ -38,7 +39,7 @@ class Orchestrations:
         while (begun := clocks.get(instance_id)) is not None:
             name, given = begun
             context = _Context(self, given)
-            steps = self._cluster.alive.declared(Orchestration)[name].run(context)
+            steps = (await self._alive()).declared(Orchestration)[name].run(context)
             resume, value = steps.send, None
             try:
                 while clocks.get(instance_id) is begun:
@@ -55,11 +56,17 @@ class Orchestrations:
     async def done(self, work: Callable[[AppProcess], Coroutine[Any, Any, Any]]) -> Any:
         """Return the result of work, which is done again in another process until one of them lives to its end."""
         while True:
-            process = self._cluster.alive
+            process = await self._alive()
             try:
                 return await process.live(work(process))
             except (DiedError, EngineUnavailableError, StoreUnavailableError):
                 await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _alive(self) -> AppProcess:
+        """Return the first process that lives, once there is one."""
+        while (process := self._cluster.alive) is None:  # noqa: ASYNC110 - a test begins one
+            await asyncio.sleep(AGAIN_SECONDS)
+        return process
 
     def now(self) -> datetime:
         """Return the time of the engine."""
