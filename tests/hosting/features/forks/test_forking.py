@@ -95,7 +95,7 @@ async def test_two_that_fork_to_one_id_at_once_have_one_thread(world: Cluster, f
     await fork(process, "other")
     await process.cluster.deliver(process)
     other = Address.of(AGENT, "other")
-    wanted = [{"origin": ADDRESS, "at": runs[-1]}, {"origin": other, "at": runs[-2]}]
+    wanted: list[dict[str, Any]] = [{"origin": ADDRESS, "at": runs[-1]}, {"origin": other, "at": runs[-2]}]
 
     same = await asyncio.gather(*(fork(world.process(), "same", at=runs[-1]) for _ in range(3)))
     both = await asyncio.gather(

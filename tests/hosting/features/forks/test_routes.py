@@ -173,7 +173,7 @@ async def test_a_fork_that_ends_long_before_the_end_counts_what_it_has() -> None
     """Messages and tokens; its document is the one that reading all behind its end makes."""
     cluster = await long_thread(LENGTHS[0])
     quick, slow = cluster.process(), cluster.process()
-    slow.stores.archive._objects = WithoutSums(cluster.archive)  # type: ignore[assignment]
+    slow.stores.archive._objects = WithoutSums(cluster.archive)
     for at in (50, 1000, 7950):
         for name, app in (("quick", quick), ("slow", slow)):
             await fork_of(app, f"{name}-{at}", at=at)

@@ -143,7 +143,8 @@ ANSWERS: list[tuple[str, str, dict[str, Any] | None, int]] = [
 async def test_the_document_has_the_headers_of_a_limit_exactly_where_they_are_sent(limit: Limit | None) -> None:
     """By every door, with answers of every kind; what the document has of an answer is what came."""
     app = app_of(scripted_agent("Joker"), limit=limit, wires=["responses", "a2a", "ag-ui"])
-    app.add_agent(_Failing(), limit=Limit(requests_per_minute=1) if limit else None)
+    failing: Any = _Failing()
+    app.add_agent(failing, limit=Limit(requests_per_minute=1) if limit else None)
     async with served(app) as (_, http):
         paths = (await http.get("/api/openapi.json")).json()["paths"]
         for method, path, body, status in ANSWERS:

@@ -120,7 +120,7 @@ async def test_a_survey_is_bounded_and_says_so(processes: Processes) -> None:
 async def stuck(process: AppProcess, minutes: float) -> list[tuple[str, str | None]]:
     """Return what seems stuck to a process whose clock says that so many minutes have passed."""
     process.cluster.wall_ahead += 60 * minutes
-    seen = [(one.code, one.run_id) for one in (await survey(process)).stuck]
+    seen: list[tuple[str, str | None]] = [(one.code, one.run_id) for one in (await survey(process)).stuck]
     process.cluster.wall_ahead -= 60 * minutes
     return seen
 
@@ -135,7 +135,7 @@ async def test_a_run_of_a_dead_process_is_stuck_to_the_other_and_one_that_is_hel
     one.agent.gate.clear()
     run = await one.start(call())
     committed(one, "t1")
-    until = (await survey(other)).threads[0][1].claim.deadline - one.cluster.wall()
+    until = (await survey(other)).threads[0][1].claim.deadline - one.cluster.wall()  # type: ignore[union-attr]
     held = await stuck(one, 7)
     soon, later = await stuck(other, until / 60 + 0.9), await stuck(other, until / 60 + 1.1)
     event = accepted("r1", at=one.cluster.wall()).model_copy(update={"agent": AGENT})

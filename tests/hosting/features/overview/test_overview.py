@@ -196,11 +196,11 @@ class Begun(Engine):
     def __init__(self, *broken: str) -> None:
         super().__init__(time.time)
         self.broken = broken
-        self.begun: list[str] = []
+        self.listed: list[str] = []
 
     async def list(self, entity: str, *page: Any) -> EntityPage:
-        self.begun.append(entity.removeprefix(entity_name("")))
-        if self.begun[-1] in self.broken:
+        self.listed.append(entity.removeprefix(entity_name("")))
+        if self.listed[-1] in self.broken:
             raise EngineUnavailableError("The durable engine cannot be reached.")
         return await super().list(entity, *page)
 
@@ -232,4 +232,4 @@ async def test_overviews_are_brought_up_to_date_in_turns(app: App) -> None:
     with pytest.raises(EngineUnavailableError):
         await sweep().run(engine)
 
-    assert engine.begun == ["ann", "bob", "cid", "bob", "cid", "ann"]
+    assert engine.listed == ["ann", "bob", "cid", "bob", "cid", "ann"]

@@ -82,7 +82,7 @@ class Scene:
         return stored(self.cluster), len(self.engine.texts) if self.engine else 0, debts, cell is not None
 
 
-NOTHING = (b"", 0, [], False)
+NOTHING: tuple[bytes, int, list[Any], bool] = (b"", 0, [], False)
 
 
 @pytest.fixture(params=["own index", "engine"])
