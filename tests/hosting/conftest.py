@@ -1,4 +1,4 @@
-"""The app under test over both carriers, two processes of an app without a host, and the app of a clerk."""
+"""The app under test over both carriers, and the app of a clerk."""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -9,13 +9,11 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
-from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from tests.support.carriers import APP, Api, direct_api, load_app, socket_api
 from tests.support.desk import Desk
 from tests.support.direct import DirectHost
 from tests.support.exported_spans import Exported
 from tests.support.identity_provider import IdentityProvider
-from tests.support.process import Engine, Process
 from tests.support.running_host import RunningHost
 
 CARRIERS = ["direct", pytest.param("socket", marks=pytest.mark.slow)]
@@ -75,30 +73,6 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
         opened = socket_api(request.getfixturevalue("socket_host").origin, folder / ".agents" / "log.sqlite")
     async with opened.http:
         yield opened
-
-
-@pytest.fixture
-def processes() -> Iterator[tuple[Process, Process]]:
-    """What one appends the other finds."""
-    shared, attachments, engine = SharedMemory(), MemoryObjects(), Engine()
-    both = (Process(shared, attachments, engine), Process(shared, attachments, engine))
-    yield both
-    for process in both:
-        process.loop.close()
-
-
-@pytest.fixture
-def process(processes: tuple[Process, Process]) -> Process:
-    """The first of the two."""
-    return processes[0]
-
-
-@pytest.fixture
-def counted() -> Iterator[Process]:
-    """A process whose holders look after nothing within a test: what it asks its store for are a turn's own calls."""
-    alone = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"poll_seconds": 60, "lease_seconds": 60})
-    yield alone
-    alone.loop.close()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 from agent_framework import Agent, tool
 
 from hosting.tools import ToolCall, current
-from tests.support.steered import RoundsClient
+from tests.support.steered import Gate, RoundsClient, passed
 
 Reports = Callable[[ToolCall], Any]
 
@@ -22,11 +21,13 @@ class Reporting:
     `client.shown` is what its model got. Of `rounds` tool calls each is a step.
     """
 
-    def __init__(self, report: Reports, *, name: str = "Echo", rounds: int = 1, is_synchronous: bool = False) -> None:
-        self.gate, self.reported = threading.Event(), threading.Event()
+    def __init__(
+        self, report: Reports, *, name: str = "Echo", rounds: int = 1, gate: type[Gate] = threading.Event
+    ) -> None:
+        self.gate, self.reported = gate(), gate()
         self.raised: list[Exception] = []
         self.client = RoundsClient()
-        self.client.rounds, self.client.shown, self.client.gate = rounds, [], threading.Event()
+        self.client.rounds, self.client.shown, self.client.gate = rounds, [], gate()
         self.client.gate.set()
 
         @tool(name="work")
@@ -38,19 +39,10 @@ class Reporting:
             except (LookupError, ValueError) as error:
                 self.raised.append(error)
             self.reported.set()
-            while not await asyncio.to_thread(self.gate.wait, 0.005):
-                pass
+            await passed(self.gate)
             return "worked"
 
-        @tool(name="work")
-        def work_in_a_thread() -> str:
-            report(current())
-            self.reported.set()
-            self.gate.wait(5.0)
-            return "worked"
-
-        tools: list[Any] = [work_in_a_thread if is_synchronous else work]
-        self.agent = Agent(self.client, name=name, tools=tools)
+        self.agent = Agent(self.client, name=name, tools=[work])
 
     @property
     def shown(self) -> str:

@@ -314,7 +314,8 @@ class AppProcess:
         output = json.loads(result["result"])
         if result["isError"]:
             return {"refused": output}
-        return output if is_signal or not isinstance(output, str) else json.loads(output)
+        is_agents = signal.entity.lower() == self.address().entity[0].lower()
+        return json.loads(output) if is_agents and not is_signal and isinstance(output, str) else output
 
     async def _handle(self, entity: str, payload: str) -> str:
         if entity.lower() == self.address().entity[0].lower():

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
+from urllib.parse import unquote
 
 import azure.durable_functions as df
 from msgspec import Struct
@@ -165,19 +166,19 @@ class Engine:
 
 
 class SdkClient:
-    """The same as the SDK's durable client, which an app's functions are given."""
+    """The same as the SDK's durable client, which an app's functions are given: its addresses are parts of a URL."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def signal_entity(self, entity_id: df.EntityId, operation: str, value: object) -> None:
         """Send a signal."""
-        await self._engine.signal(entity_id.name, entity_id.key, operation, value)
+        await self._engine.signal(unquote(entity_id.name), unquote(entity_id.key), operation, value)
 
     async def read_entity_state(self, entity_id: df.EntityId) -> EntityState:
         """Return the state as a value, also what an entity that has none left."""
-        instance_id = instance_of(entity_id.name, entity_id.key)
-        text = await self._engine.read(entity_id.name, entity_id.key) or self._engine.ends.get(instance_id)
+        name, key = unquote(entity_id.name), unquote(entity_id.key)
+        text = await self._engine.read(name, key) or self._engine.ends.get(instance_of(name, key))
         return EntityState(False) if text is None else EntityState(True, json.loads(text))
 
     async def start_new(self, name: str, instance_id: str, given: Any) -> str:
@@ -200,4 +201,4 @@ class SdkClient:
 
     async def purge_instance_history(self, instance_id: str) -> PurgedInstances:
         """Remove an instance."""
-        return PurgedInstances(int(await self._engine.purge(instance_id) == "deleted"))
+        return PurgedInstances(int(await self._engine.purge(unquote(instance_id)) == "deleted"))

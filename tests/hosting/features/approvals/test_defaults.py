@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
-from functools import partial
+import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from agent_framework import Agent, tool
 
-import hosting.app
-from devhost.durable.records import orchestration_target
-from devhost.durable.store.contract import InstanceFilter
 from hosting.features.approvals.deadlines import CLOCK
-from hosting.ports import Clocks
 from hosting.tools import current, idempotent
 from tests.support.clerk import ClerksClient
-from tests.support.engine_app import EngineApp, engine_app
-from tests.support.engine_clocks import ManualClock
-from tests.support.made_app import app_of
-from tests.support.receiver import GUARD_SECONDS
+from tests.support.cluster.cluster import Cluster
 
+pytestmark = pytest.mark.moved_time
 THREAD = "/api/agents/Clerk/threads/t"
 HOUR = 3600.0
 NOTES: list[str] = []
@@ -53,129 +46,89 @@ async def wrong(n: str) -> str:
     return str(await current().ask("How many?", **cases[n]))
 
 
-@dataclass(frozen=True)
 class Desk:
-    """The running app, whose clock is the engine's."""
+    """A process of a Cluster whose clocks run."""
 
-    running: EngineApp
-    clock: ManualClock
+    def __init__(self) -> None:
+        NOTES.clear()
+        agent = Agent(ClerksClient(), name="Clerk", tools=[ship, demand, wrong])
+        self.cluster = Cluster(lambda: agent)
+        self.cluster.run_clocks()
+        self.app = self.cluster.process()
 
-    async def say(self, message: str) -> dict[str, Any]:
-        """Send a message; return the answer."""
-        body = {"message": message, "thread_id": "t"}
-        return dict((await self.running.http.post("/api/agents/Clerk/run", json=body)).json())
+    async def ask(self, method: str, path: str, **options: Any) -> Any:
+        """Send a request, have all be done that comes of it, and return the answer's fields."""
+        answer = await self.app.http.request(method, path, **options)
+        await self.settle()
+        return answer.json() if answer.content else None
 
-    async def give(self, asked: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    async def settle(self) -> None:
+        await self.cluster.sleep(1)
+        await self.cluster.deliver(self.app)
+
+    async def pass_time(self, seconds: float) -> None:
+        await self.cluster.sleep(seconds)
+        await self.settle()
+
+    async def say(self, message: str) -> Any:
+        return await self.ask("POST", "/api/agents/Clerk/run", json={"message": message, "thread_id": "t"})
+
+    async def give(self, asked: Any, answer: Any) -> Any:
         """Answer what waits; return what comes of it."""
-        return dict((await self.running.http.post(f"{THREAD}/approvals/{asked['id']}", json=answer)).json())
+        return await self.ask("POST", f"{THREAD}/approvals/{asked['id']}", json=answer)
 
-    async def runs(self) -> list[dict[str, Any]]:
-        runs = (await self.running.http.get(f"{THREAD}/runs")).json()["runs"]
-        return [(await self.running.http.get(f"{THREAD}/runs/{run['run_id']}")).json() for run in runs]
+    async def runs(self) -> list[Any]:
+        runs = (await self.ask("GET", f"{THREAD}/runs"))["runs"]
+        return [await self.ask("GET", f"{THREAD}/runs/{run['run_id']}") for run in runs]
 
-    async def clocks(self) -> int:
-        known = await self.running.store.list_orchestrations(InstanceFilter(), "", None)
-        return sum(one.name == CLOCK for one in known)
-
-    async def until(self, is_true: Callable[[], Awaitable[bool]], seconds: float = 0.0) -> None:
-        """Return once it is true, under the guard; so many seconds pass between one look and the next."""
-
-        async def asked() -> None:
-            while not await is_true():
-                self.clock.advance(seconds)
-                await asyncio.sleep(0.01)
-
-        await asyncio.wait_for(asked(), GUARD_SECONDS)
-
-    async def until_clocks(self, number: int) -> None:
-        async def there() -> bool:
-            return await self.clocks() == number
-
-        await self.until(there)
-
-    async def until_asleep(self) -> None:
-        """Return once the only clock sleeps: its input is there before the timer, which counts from then on."""
-
-        async def asleep() -> bool:
-            known = await self.running.store.list_orchestrations(InstanceFilter(), "", None)
-            targets = [orchestration_target(one.instance_id) for one in known if one.name == CLOCK]
-            timers = [await self.running.store.messages(target, 10) for target in targets]
-            return [any(one.due is not None and one.due > self.clock.now() for one in each) for each in timers] == [
-                True
-            ]
-
-        await self.until(asleep)
-
-    async def until_runs(self, number: int) -> list[dict[str, Any]]:
-        """Return the runs once there are so many, and all have ended."""
-
-        async def ended() -> bool:
-            runs = (await self.running.http.get(f"{THREAD}/runs")).json()["runs"]
-            return len(runs) == number and all(run["status"] == "success" for run in runs)
-
-        await self.until(ended)
-        return await self.runs()
+    @property
+    def clocks(self) -> int:
+        return sum(name == CLOCK for name, _ in self.cluster.engine.clocks.values())
 
 
 @pytest.fixture
-async def desk(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
-    """An app whose tools ask, by a clock that the test moves."""
-    NOTES.clear()
-    clock = ManualClock()
-    clocks = Clocks(wall=lambda: clock.now().timestamp())
-    monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=clocks))
-    agent = Agent(ClerksClient(), name="Clerk", tools=[ship, demand, wrong])
-    async with engine_app(app_of(agent), clock=clock) as running:
-        yield Desk(running, clock)
+async def desk() -> AsyncIterator[Desk]:
+    """An app whose tools ask."""
+    desk = Desk()
+    yield desk
+    await desk.cluster.close()
 
 
 @pytest.mark.behaviour("asks.default")
 async def test_a_run_goes_on_with_the_default_when_its_time_has_passed_and_nobody_looks(desk: Desk) -> None:
     (asked,) = (await desk.say("call ship 2"))["pending_approvals"]
-    await desk.until_asleep()
-    desk.clock.advance(2 * HOUR - 1)
+    await desk.pass_time(2 * HOUR - 60)
     early = list(NOTES)
-    desk.clock.advance(2)
-    await desk.until_clocks(0)
-    end, _ = await desk.until_runs(2)
-    steps = (await desk.running.http.get(f"{THREAD}/runs/{asked['run_id']}/timeline")).json()["steps"]
-
+    await desk.pass_time(120)
+    end, _ = await desk.runs()
+    steps = (await desk.ask("GET", f"{THREAD}/runs/{asked['run_id']}/timeline"))["steps"]
     (answer,) = (step for step in steps if step["kind"] == "approval_answered")
+
     assert (asked["default"], early, end["response"]) == ("depot 2", [], "told: 2 to depot 2")
     assert (answer["value"], answer["default"], "by" in answer) == ("depot 2", True, False)
-    assert NOTES == ["ship 2 to depot 2"]
+    assert (NOTES, desk.clocks) == (["ship 2 to depot 2"], 0)
 
 
 @pytest.mark.behaviour("asks.default")
 async def test_a_persons_answer_counts_before_that_and_the_default_comes_to_nothing(desk: Desk) -> None:
     (asked,) = (await desk.say("call ship 2"))["pending_approvals"]
-    await desk.until_asleep()
     end = await desk.give(asked, {"value": "Elm"})
-    desk.clock.advance(2 * HOUR + 1)
-    await desk.until_clocks(0)
+    await desk.pass_time(2 * HOUR + 60)
 
-    assert end["response"] == "told: 2 to Elm"
+    assert (end["response"], desk.clocks) == ("told: 2 to Elm", 0)
     assert (len(await desk.runs()), NOTES) == (2, ["ship 2 to Elm"])
 
 
 @pytest.mark.behaviour("asks.default")
 async def test_each_of_several_questions_has_its_own_time(desk: Desk) -> None:
     asked = (await desk.say("call ship 3, ship 1"))["pending_approvals"]
-    await desk.until_asleep()
-    desk.clock.advance(HOUR + 1)
-
-    async def has_one() -> bool:
-        return len((await desk.running.http.get(f"{THREAD}/approvals")).json()["approvals"]) == 1
-
-    await desk.until(has_one)
-    (left,) = (await desk.running.http.get(f"{THREAD}/approvals")).json()["approvals"]
+    await desk.pass_time(HOUR + 60)
+    (left,) = (await desk.ask("GET", f"{THREAD}/approvals"))["approvals"]
     early = list(NOTES)
-    await desk.until_asleep()
-    desk.clock.advance(2 * HOUR)
-    await desk.until_clocks(0)
-    end, _ = await desk.until_runs(2)
+    await desk.pass_time(2 * HOUR)
+    end, _ = await desk.runs()
 
-    assert (len(asked), left["question"], early) == (2, "Where does 3 go?", [])
+    assert (len(asked), left["question"], early, desk.clocks) == (2, "Where does 3 go?", [], 0)
     assert sorted(NOTES) == ["ship 1 to depot 1", "ship 3 to depot 3"]
     assert end["response"] == "told: 1 to depot 1 | 3 to depot 3"
 
@@ -183,42 +136,37 @@ async def test_each_of_several_questions_has_its_own_time(desk: Desk) -> None:
 @pytest.mark.behaviour("asks.expires")
 async def test_a_question_without_a_default_expires_at_its_own_time(desk: Desk) -> None:
     (asked,) = (await desk.say("call demand 1"))["pending_approvals"]
-    desk.clock.advance(HOUR + 1)
+    await desk.pass_time(HOUR)
     late = await desk.give(asked, {"value": "me"})
     await desk.say("hello")
-    export = (await desk.running.http.get(f"{THREAD}/export")).text
+    export = json.dumps(await desk.ask("GET", f"{THREAD}/export"))
 
-    assert (late["code"], await desk.clocks()) == ("approval_expired", 0)
+    assert (late["code"], desk.clocks) == ("approval_expired", 0)
     assert "nobody answered its question in time" in export
 
 
-@pytest.mark.behaviour("asks.expires")
-@pytest.mark.parametrize(
-    ("case", "why"),
-    [
-        ("default", "The default of 'How many?' does not fit"),
-        ("no-time", "asks with a default, and not for how long"),
-        ("time", "asks for 0 seconds"),
-    ],
-)
-async def test_a_default_or_a_time_that_is_none_ends_the_run_by_a_sentence(desk: Desk, case: str, why: str) -> None:
-    end = await desk.say(f"call wrong {case}")
+WRONG = {
+    "default": "The default of 'How many?' does not fit",
+    "no-time": "asks with a default, and not for how long",
+    "time": "asks for 0 seconds",
+}
 
-    assert end["code"] == "run_failed"
-    assert why in end["detail"]
+
+@pytest.mark.behaviour("asks.expires")
+async def test_a_default_or_a_time_that_is_none_ends_the_run_by_a_sentence(desk: Desk) -> None:
+    for case, why in WRONG.items():
+        end = await desk.say(f"call wrong {case}")
+        assert (end["code"], why in end["detail"]) == ("run_failed", True), case
 
 
 @pytest.mark.behaviour("asks.default")
 async def test_a_thread_that_is_deleted_takes_its_clock_with_it(desk: Desk) -> None:
     await desk.say("call ship 2")
-    await desk.until_asleep()
-    deleted = asyncio.ensure_future(desk.running.http.delete(THREAD))
+    before = desk.clocks
+    deleting = asyncio.ensure_future(desk.app.http.delete(THREAD))
+    for _ in range(5):
+        await desk.settle()
+    receipt = await desk.ask("GET", f"{THREAD}/erasure")
 
-    async def is_deleted() -> bool:
-        return deleted.done()
-
-    await desk.until(is_deleted, 0.1)
-    receipt = (await desk.running.http.get(f"{THREAD}/erasure")).json()
-
-    assert ((await deleted).status_code, await desk.clocks()) == (204, 0)
-    assert [one["outcome"] for one in receipt["instances"] if one["id"].startswith("pause!")] == ["deleted"]
+    assert ((await deleting).status_code, before, desk.clocks) == (204, 1, 0)
+    assert len([one for one in receipt["instances"] if one["id"].startswith("pause!")]) == 1

@@ -11,7 +11,6 @@ from agent_framework import (
     Agent,
     AgentResponse,
     Content,
-    Message,
     tool,
 )
 
@@ -24,20 +23,16 @@ from hosting.core.entity.called_run import (
     result_format,
 )
 from hosting.core.request.fields import read_decisions
-from hosting.core.thread.events import Completed
-from hosting.core.thread.run_request import Answering, Decision
+from hosting.core.thread.events import Accepted, Completed
 from hosting.errors import (
     HostingError,
     InvalidFieldError,
 )
-from hosting.features.approvals.approvals import Answered
-from hosting.names import Address
 from hosting.tools import destructive
-from tests.support.bench import Bench, CountingAgent
 from tests.support.clerk import ClerksClient
+from tests.support.cluster.cluster import ADDRESS, AGENT, THREAD, AppProcess, Cluster, EchoAgent
 from tests.support.desk import THREADS, Desk
 from tests.support.made_app import served
-from tests.support.process import AGENT, Process, call
 
 NOTE = 'A person changed the arguments of this call before it was made: {"n": "7"}'
 
@@ -175,57 +170,48 @@ async def test_an_answer_that_is_neither_yes_nor_no_is_refused(approved: Any) ->
         message_fields([answer, "and hello"])
 
 
-class AskingAgent(CountingAgent):
+class AskingAgent(EchoAgent):
     """An agent of no framework class, which requests an approval and answers with the decisions."""
 
-    async def run(self, messages: list[Message], *, session: Any, **options: Any) -> AgentResponse[Any]:
+    def run(self, messages: Any = None, **options: Any) -> Any:
         """Request what the newest message names, or return the decisions."""
-        newest = messages[-1]
-        if newest.text:
-            call = Content.from_function_call("c-1", "pay", arguments={"n": 1}, id="f-1")
-            request = Content.from_function_approval_request("f-1", call)
-            return AgentResponse(messages=[Message("assistant", [call, request])])
-        decisions = [(content.approved, content.additional_properties.get("reason")) for content in newest.contents]
-        return AgentResponse(messages=[Message("assistant", [str(decisions)])])
+        decisions = [(each.approved, each.additional_properties.get("reason")) for each in messages[-1].contents]
+        return self._answer([messages[-1].text or str(decisions)])
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("approvals.goes-on")
 async def test_an_agent_of_no_framework_class_may_ask_too() -> None:
-    bench = Bench(AskingAgent())
-    run_id = await bench.run("pay")
-    (approval,) = (await bench.terminal(run_id)).approvals  # type: ignore[union-attr]
-    decisions = [{"id": approval.id, "approved": False, "reason": "no"}]
+    cluster = Cluster(AskingAgent)
+    app = cluster.process()
+    (approval,) = await paused(app, "c1")
+    decisions = [{"id": approval, "approved": False, "reason": "no"}]
+    answered = await app.operate({"decisions": decisions, "correlationId": "r-2"}, is_signal=False)
 
-    answered = await bench.deliver({"decisions": decisions, "correlationId": "r-2"}, signal=False)
-
-    assert (approval.tool, approval.arguments, answered["response"]) == ("pay", {"n": 1}, "[(False, 'no')]")
-
-
-Processes = tuple[Process, Process]
+    assert answered["response"] == "echo: [(False, 'no')]"
+    await cluster.close()
 
 
-async def paused(process: Process, *calls: str) -> list[str]:
+async def paused(app: AppProcess, *calls: str) -> list[str]:
     """Have a run ask for approval of these calls; return the ids under which they are answered."""
-    process.agent.asks = list(calls)
-    run = await process.start(call())
-    ended = await process.runs.wait(run, process.engine, 5.0)
+    app.agent.asks = list(calls)
+    ended = await app.answered()
     assert isinstance(ended.end, Completed)
     return [approval.id for approval in ended.end.approvals]
 
 
-async def answer(process: Process, approval_id: str) -> Answered:
-    decision = Decision(id=approval_id, approved=True)
-    return await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, process.caller))
-
-
+@pytest.mark.moved_time
 @pytest.mark.behaviour("service.approvals")
-async def test_two_last_answers_at_one_moment_begin_one_run(processes: Processes) -> None:
+async def test_two_last_answers_at_one_moment_begin_one_run(cluster: Cluster) -> None:
     """Each decides on another call; the later one brings both decisions."""
-    one, other = processes
+    one, other = cluster.process(), cluster.process()
     first, second = await paused(one, "c1", "c2")
+    places = [(one, first), (other, second)]
+    body = {"approved": True, "wait_for_response": False}
+    both = await asyncio.gather(
+        *(app.http.post(f"/api/agents/{AGENT}/threads/{THREAD}/approvals/{id_}", json=body) for app, id_ in places)
+    )
+    begun = [event for _, event in await one.log.events(ADDRESS, 0) if isinstance(event, Accepted)][1:]
 
-    both = await asyncio.gather(answer(one, first), answer(other, second))
-
-    resumed = [found.resumed for found in both if found.resumed is not None]
-    assert len(resumed) == 1
-    assert {decision.id for decision in resumed[0].accepted.request.decisions} == {first, second}
+    assert sorted(answer.json()["status"] for answer in both) == ["accepted", "answered"]
+    assert [{each.id for each in run.request.decisions} for run in begun] == [{first, second}]

@@ -162,20 +162,3 @@ async def test_somebody_with_whom_a_thread_is_shared_has_no_files_of_its_owner()
     answer = (await app.ask("bob", "POST", f"/api/shared/{shared}/run", json=body)).json()
 
     assert "of ada" not in json.dumps(answer)
-
-
-async def test_providers_of_one_store_share_its_files_and_those_of_another_do_not(deployed: Path) -> None:
-    """By the store and not by the provider's id, as it is plain; an agent that is a tool has its agent's."""
-    inner = Agent(
-        client=OfflineChatClient(),
-        name="inner",
-        context_providers=[access(FileSystemAgentFileStore(deployed.parent / "other"))],
-    )
-    same = access(FileSystemAgentFileStore(deployed), source_id="again", disable_write_tools=True)
-    outer = clerk(access(FileSystemAgentFileStore(deployed)), same)
-    outer.default_options["tools"] = [inner.as_tool(name="ask_inner", arg_name="task")]
-    OwnedApp(agent=outer)
-
-    shelves = [provider.shelf for agent in (outer, inner) for provider in agent.context_providers]  # type: ignore[attr-defined]
-
-    assert shelves == ["file_access", "file_access", "file_access2"]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 
 from benchmarks.long_thread import made_thread
-from hosting.core.stores.archive import Archive
-from hosting.core.thread_log import epoch_store_key
+from hosting.names import Address
 from tests.support.app.scripted import scripted_agent
+from tests.support.cluster.cluster import AGENT, INSTANCE, Cluster
+from tests.support.cluster.engine import instance_of
+from tests.support.cluster.life import Life
+from tests.support.cluster.threads import archiving_cluster
+from tests.support.cluster.threads import fork as fork_of
 from tests.support.flows import FLOWS
 from tests.support.made_app import app_of, served
-from tests.support.mortal import HUB, ORIGIN, Life, World
 from tests.support.owned_app import ISSUER, THREADS, OwnedApp, with_roles
 
 FORK = f"{THREADS}/t/fork"
@@ -134,56 +137,49 @@ async def test_a_thread_of_a_workflow_is_not_forked() -> None:
 
 
 LENGTHS = (8_000, 24_000)
-POINTS: dict[str, Any] = {"at the end": lambda _: {}} | {
-    name: lambda length, share=share: {"at": length // share} for name, share in (("at a half", 2), ("at a quarter", 4))
-}
+SHARES = (1, 2, 4)
+"""Of a thread up to where a fork ends."""
 
 
-@pytest.fixture(scope="module")
-def worlds() -> Iterator[dict[int, World]]:
-    worlds = {length: World() for length in LENGTHS}
-    yield worlds
-    for world in worlds.values():
-        world.loop.close()
+async def long_thread(length: int) -> Cluster:
+    """Return a cluster whose thread has so many messages."""
+    cluster = archiving_cluster()
+    app = cluster.process()
+    made = await made_thread(app.stores.archive, app.place(0), app.services.settings, length)
+    cluster.engine.documents[INSTANCE] = made
+    return cluster
 
 
-async def spoken(world: World, length: int) -> None:
-    if not world.engine.documents:
-        place = epoch_store_key(HUB, ORIGIN, 0)
-        made = await made_thread(Archive(world.archive), place, world.settings, length)
-        world.engine.documents["origin"] = made
-
-
+@pytest.mark.moved_time
 @pytest.mark.behaviour("fork.cost")
-@pytest.mark.parametrize("point", POINTS)
-async def test_a_fork_makes_the_same_calls_whatever_is_before_and_behind_its_end(
-    worlds: dict[int, World], point: str
-) -> None:
+async def test_a_fork_makes_the_same_calls_whatever_is_before_and_behind_its_end() -> None:
     calls = []
-    for length, world in worlds.items():
-        await spoken(world, length)
-        life = Life()
-        forked = await world.process(life).fork(point.replace(" ", "-"), **POINTS[point](length))
-        assert forked.entries == POINTS[point](length).get("at", length)
-        calls.append(life.calls)
+    for length in LENGTHS:
+        cluster = await long_thread(length)
+        for share in SHARES:
+            life = Life()
+            forked = await fork_of(cluster.process(life), f"share-{share}", at=length // share)
+            assert forked.entries == length // share
+            calls.append(life.calls)
+        await cluster.close()
 
-    assert calls[0] == calls[1] < 32
+    assert calls[: len(SHARES)] == calls[len(SHARES) :]
+    assert max(calls) < 32
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("archive.counts-all")
-@pytest.mark.parametrize("at", [50, 1000, 7950])
-async def test_a_fork_that_ends_long_before_the_end_counts_what_it_has(worlds: dict[int, World], at: int) -> None:
+async def test_a_fork_that_ends_long_before_the_end_counts_what_it_has() -> None:
     """Messages and tokens; its document is the one that reading all behind its end makes."""
-    world = worlds[LENGTHS[0]]
-    await spoken(world, LENGTHS[0])
-    for thread_id, archive in ((f"quick-{at}", world.archive), (f"slow-{at}", WithoutSums(world.archive))):
-        process = world.process()
-        process.services.stores.archive._objects = archive
-        await process.fork(thread_id, at=at)
-        await process.deliver_all()
-
-    quick, slow = (stored(world, f"{kind}-{at}") for kind in ("quick", "slow"))
-    assert quick == slow
+    cluster = await long_thread(LENGTHS[0])
+    quick, slow = cluster.process(), cluster.process()
+    slow.stores.archive._objects = WithoutSums(cluster.archive)
+    for at in (50, 1000, 7950):
+        for name, app in (("quick", quick), ("slow", slow)):
+            await fork_of(app, f"{name}-{at}", at=at)
+            await cluster.deliver(app)
+        assert stored(cluster, f"quick-{at}") == stored(cluster, f"slow-{at}")
+    await cluster.close()
 
 
 class WithoutSums:
@@ -206,9 +202,9 @@ def cut(name: str, body: bytes) -> bytes:
     return b"\n".join(body.split(b"\n")[: last - first + 1])
 
 
-def stored(world: World, thread_id: str) -> Any:
+def stored(cluster: Cluster, thread_id: str) -> Any:
     """Return a fork's document without what two forks never have in common."""
-    data = json.loads(world.engine.documents[thread_id])["data"]
+    data = json.loads(cluster.engine.documents[instance_of(*Address.of(AGENT, thread_id).entity)])["data"]
     host = data["extensionData"]["durableAgentHost"]
     del host["generation"], host["lenders"]["generation"]
     return data

@@ -80,32 +80,6 @@ async def test_all_runs_of_a_thread_share_its_budget() -> None:
     assert CALLS == ["0", "9", "9", "0"]
 
 
-class _Failing(ContextProvider):
-    """Fails after the model has answered."""
-
-    async def after_run(self, **given: Any) -> None:
-        raise RuntimeError("The store of my own is away.")
-
-
-@pytest.mark.behaviour("http.budget")
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_a_run_that_fails_after_its_models_answer_has_used_it(streamed: bool) -> None:
-    """No answer is recorded, and its call counts: who has runs fail spends no more than others."""
-    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[_Failing("failing")])
-    app = app_of(agent, budget=Budget(tokens=100, per="thread"), principal=lambda _: ADA)
-    async with served(app) as (_, http):
-        for message in ("0", "1", "0"):
-            await ask(http, message, thread_id="t", **({"stream": True} if streamed else {}))
-        thread, runs = [(await http.get(f"{THREADS}/t{which}")).json() for which in ("", "/runs")]
-        day = await today(http)
-
-    assert [run["code"] for run in runs["runs"]] == ["budget_exceeded", "run_failed", "run_failed"]
-    assert [run["usage"].get("total_token_count") for run in runs["runs"]] == [None, 80, 40]
-    assert thread["budget"]["used_tokens"] == thread["usage"]["total_token_count"] == 120
-    assert (day["runs"], day["usage"]["total_token_count"]) == (3, 120)
-    assert CALLS == ["0", "1", "1"]
-
-
 class _FailingFirst(ContextProvider):
     """Fails after the model has answered, in the first attempts of a run."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -17,9 +16,8 @@ from hosting.errors import ConfigurationError
 from tests.support.a2a import HEADERS, message
 from tests.support.ag_ui import wanted
 from tests.support.app.scripted import scripted_agent
-from tests.support.bench import CountingAgent
-from tests.support.carriers import GUARD_SECONDS
-from tests.support.made_app import app_of, ask, served
+from tests.support.cluster.cluster import AGENT, Cluster, EchoAgent
+from tests.support.made_app import app_of, served
 from tests.support.owned_app import signed_in
 
 RUN = "/api/agents/Joker/run"
@@ -78,51 +76,35 @@ async def test_a_request_that_was_taken_is_never_refused_when_it_is_sent_again()
     assert (other.status_code, gone.status_code) == (429, 410)
 
 
-class _Held(CountingAgent):
-    """An agent that is to `hold`: such runs tell that they have begun, and end once they are let go."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._begun, self._goes_on = threading.Semaphore(0), threading.Event()  # it runs on a loop of its own
-
-    async def run(self, messages: Any, **options: Any) -> Any:
-        if messages[-1].text == "hold":
-            self._begun.release()
-            assert await asyncio.to_thread(self._goes_on.wait, GUARD_SECONDS)
-        return await super().run(messages, **options)
-
-    async def one_begins(self) -> None:
-        assert await asyncio.to_thread(self._begun.acquire, timeout=GUARD_SECONDS)
-
-    def let_go(self) -> None:
-        self._goes_on.set()
-
-
-class _Failing(CountingAgent):
+class _Failing(EchoAgent):
     """An agent whose runs fail."""
 
     name = "Poet"
 
-    async def run(self, messages: Any, **options: Any) -> Any:
+    def run(self, messages: Any = None, **options: Any) -> Any:
         raise ValueError("no ink")
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("http.run-limit")
 async def test_a_process_is_at_work_on_so_many_threads_of_an_agent_at_once() -> None:
     """A request to a thread at work waits there and is none more; when one has ended there is room again."""
-    held = _Held()
-    async with served(app_of(held, limit=Limit(runs_at_once=2))) as (_, http):
-        working = [asyncio.ensure_future(ask(http, "hold", thread_id=name)) for name in ("t1", "t2")]
-        await held.one_begins()
-        await held.one_begins()
-        refused, queued = (
-            await ask(http, "hi", thread_id="t3"),
-            await ask(http, "hi", thread_id="t1", wait_for_response=False),
-        )
-        not_there = await http.get(f"{THREADS}/t3")
-        held.let_go()
-        ended = [(await answer).status_code for answer in working]
-        after = await ask(http, "hi", thread_id="t3")
+    cluster = Cluster(registered={"limit": Limit(runs_at_once=2)})
+    app = cluster.process()
+
+    async def post(thread_id: str, **fields: Any) -> httpx.Response:
+        body = {"message": "hi", "thread_id": thread_id, **fields}
+        return await app.http.post(f"/api/agents/{AGENT}/run", json=body)
+
+    app.agent.gate.clear()
+    working = [asyncio.ensure_future(post(name)) for name in ("t1", "t2")]
+    await cluster.sleep(1)
+    refused, queued = await post("t3"), await post("t1", wait_for_response=False)
+    not_there = await app.http.get(f"/api/agents/{AGENT}/threads/t3")
+    app.agent.gate.set()
+    ended = [(await answer).status_code for answer in working]
+    after = await post("t3")
+    await cluster.close()
 
     assert (refused.status_code, not_there.status_code) == (429, 404)
     assert (queued.status_code, ended, after.status_code) == (202, [200, 200], 200)
@@ -161,7 +143,8 @@ ANSWERS: list[tuple[str, str, dict[str, Any] | None, int]] = [
 async def test_the_document_has_the_headers_of_a_limit_exactly_where_they_are_sent(limit: Limit | None) -> None:
     """By every door, with answers of every kind; what the document has of an answer is what came."""
     app = app_of(scripted_agent("Joker"), limit=limit, wires=["responses", "a2a", "ag-ui"])
-    app.add_agent(_Failing(), limit=Limit(requests_per_minute=1) if limit else None)
+    failing: Any = _Failing()
+    app.add_agent(failing, limit=Limit(requests_per_minute=1) if limit else None)
     async with served(app) as (_, http):
         paths = (await http.get("/api/openapi.json")).json()["paths"]
         for method, path, body, status in ANSWERS:

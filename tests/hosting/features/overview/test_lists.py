@@ -118,29 +118,6 @@ async def in_order(three: OwnedApp, *expected: str, sort: str = "pinned") -> Non
     await asyncio.wait_for(ask(), GUARD_SECONDS)
 
 
-@pytest.mark.behaviour("overview.labels")
-async def test_a_thread_is_named_and_pinned(three: OwnedApp) -> None:
-    """Each by itself; without a name it has the start of its first message again, and no request changes nothing."""
-    pinned = await describe(three, "one", pinned=True)
-    named = await describe(three, "one", title="  My \n invoice ")
-    thread = (await three.ask("ada", "GET", f"{THREADS}/one")).json()
-    await in_order(three, "one", "three", "two")
-    first = (await three.ask("ada", "GET", f"{THREADS}?sort=pinned&limit=1")).json()
-    rest = (await three.ask("ada", "GET", f"{THREADS}?sort=pinned&cursor={first['next_cursor']}")).json()
-    unnamed = await describe(three, "one", title="", pinned=False)
-    same = await describe(three, "one")
-
-    ids = {"thread_id": "one", "session_id": "one"}
-    assert pinned == {**ids, "title": "About the Invoice", "pinned": True}
-    assert named == {**ids, "title": "My invoice", "pinned": True}
-    assert (thread["title"], thread["pinned"]) == ("My invoice", True)
-    assert [(one["thread_id"], one["title"], one["pinned"]) for one in first["threads"]] == [
-        ("one", "My invoice", True)
-    ]
-    assert [one["thread_id"] for one in rest["threads"]] == ["three", "two"]
-    assert unnamed == same == {**ids, "title": "About the Invoice", "pinned": False}
-
-
 WRONG_DESCRIPTIONS: list[tuple[Any, ...]] = [
     ("ada", "one", {"title": "x" * 81}, (400, "invalid_field")),
     ("ada", "one", {"title": 7}, (400, "invalid_field")),

@@ -4,57 +4,57 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from hosting.core.cells import Cells
 from hosting.core.rotation import Rotation
-from hosting.core.stores.memory import MemoryObjects, SharedMemory
-from hosting.core.thread.commands import DeleteThread, FinishDelete
-from hosting.core.thread.run_request import Answering, Decision
+from hosting.core.stores.memory import MemoryObjects
 from hosting.errors import EngineUnavailableError, LogUnavailableError
 from hosting.features.overview.overview import Overview, OverviewSweep
 from hosting.http.verbs import FoundWords, ThreadQuery
 from hosting.names import APP, Address, StoreKey, entity_name
-from hosting.ports import EntityPage, iso
+from hosting.ports import EntityPage
 from hosting.principal import Caller
-from tests.support.process import AGENT, ListedEngine, Process, call
+from tests.support.cluster.cluster import AGENT, AppProcess, Cluster
+from tests.support.cluster.engine import Engine
+from tests.support.cluster.threads import delete
 from tests.support.thread_stores import ArmedStore, Failure
 
+pytestmark = pytest.mark.moved_time
 ALL = ThreadQuery(50)
 
 
-@dataclass
 class App:
     """Two processes, and the overview of each."""
 
-    engine: ListedEngine
-    processes: tuple[Process, Process]
-    overviews: tuple[Overview, Overview]
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.engine = cluster, cluster.engine
+        self.processes = cluster.process(), cluster.process()
+        self.overviews = tuple(self.overview(process.store, process) for process in self.processes)
 
-    async def turn(self, thread_id: str, message: str = "hi") -> None:
-        one = self.processes[0]
-        run = await one.start(call(message, thread_id=thread_id))
-        await one.runs.wait(run, one.engine, 5.0)
-        self.engine.changed[thread_id] = iso(time.time())
+    async def turn(self, thread_id: str, message: str = "hi") -> str:
+        """Take a turn by the first process; a second later it is over."""
+        run_id = await self.processes[0].run(message, thread_id)
+        await self.cluster.sleep(1)
+        return run_id
 
-    def overview(self, store: Any = None, **more: Any) -> Overview:
+    def overview(self, store: Any = None, process: AppProcess | None = None, **more: Any) -> Overview:
         """Return one more, as of a process that has just started."""
-        log = self.processes[1].log
-        return Overview(Cells(store or self.processes[1].store, log), log, rest=0.0, **more)
+        log = (process or self.processes[1]).log
+        return Overview(
+            Cells(store or self.processes[1].store, log), log, rest=0.0, **{"clock": self.cluster.wall, **more}
+        )
 
 
 @pytest.fixture
-def app() -> Any:
-    shared, attachments, engine = SharedMemory(), MemoryObjects(), ListedEngine()
-    both = (Process(shared, attachments, engine), Process(shared, attachments, engine))
-    overviews = tuple(Overview(Cells(process.store, process.log), process.log, rest=0.0) for process in both)
-    yield App(engine, both, overviews)  # type: ignore[arg-type]
-    for process in both:
-        process.loop.close()
+async def app() -> AsyncIterator[App]:
+    cluster = Cluster(bounds={"patience_seconds": 0.1})
+    yield App(cluster)
+    await cluster.close()
 
 
 async def runs_of(overview: Overview, app: App) -> int:
@@ -67,13 +67,10 @@ async def test_a_deleted_thread_is_in_no_answer(app: App) -> None:
     await app.turn("kept")
     await app.turn("gone")
     await app.overviews[0].newest(AGENT, ALL, Caller(app.engine))
-    gone = Address.of(AGENT, "gone")
-    await app.processes[0].log.execute(gone, DeleteThread(time.time()))
-    await app.processes[0].log.execute(gone, FinishDelete(time.time(), {}))
-    del app.engine.changed["gone"]
+    await delete(app.processes[0], Address.of(AGENT, "gone"))
 
     page = await app.overviews[1].newest(AGENT, ALL, Caller(app.engine))
-    later = app.overview(clock=lambda: time.time() + 86_400)
+    later = app.overview(clock=lambda: app.cluster.wall() + 86_400)
     await later.refresh(AGENT, app.engine)
     left = await app.processes[1].store.events(Address(f"{AGENT.lower()}.overview", "threads"), 0)
 
@@ -93,9 +90,6 @@ async def test_figures_count_each_run_once_on_the_day_of_its_end(app: App) -> No
 
     assert (day.runs, day.failed, day.cancelled, others) == (4, {"run_failed": 1}, 0, [])
     assert 0 < day.latency_of(0.5) <= day.latency_of(0.95) <= day.longest_seconds <= day.seconds
-
-
-"""A day as versions stored it that showed cancelled runs as failures."""
 
 
 @pytest.mark.behaviour("overview.exact")
@@ -183,33 +177,30 @@ async def test_only_what_changed_is_read_and_a_turn_writes_nothing_for_it(app: A
 @pytest.mark.behaviour("overview.waiting")
 async def test_what_waits_for_approval_is_found_across_threads(app: App) -> None:
     """Those that wait longest first; what was decided is not among them, also before the overview knows it."""
-    one, asked = app.processes[0], {}
+    one, place = app.processes[0], f"/api/agents/{AGENT}/threads/first/approvals"
     for thread_id in ("first", "second"):
         one.agent.asks = [thread_id]
         await app.turn(thread_id)
-        run = await one.approvals.waiting(Address.of(AGENT, thread_id))
-        assert run is not None
-        asked[thread_id] = run.undecided[0].id
     waiting = await app.overviews[1].waiting([AGENT], ALL, Caller(app.engine))
-    decision = Decision(id=asked["first"], approved=True)
-    await one.approvals.answer(Address.of(AGENT, "first"), Answering(decision, Caller(app.engine)))
+    [asked] = (await one.http.get(place)).json()["approvals"]
+    await one.http.post(f"{place}/{asked['id']}", json={"approved": True, "wait_for_response": False})
     left = await app.overviews[1].waiting([AGENT], ALL, Caller(app.engine))
 
     assert [address.thread_id for address, _ in waiting.threads] == ["first", "second"]
     assert [address.thread_id for address, _ in left.threads] == ["second"]
 
 
-class Begun(ListedEngine):
+class Begun(Engine):
     """An engine that notes whose list is begun, and fails for the agents that are `broken`."""
 
     def __init__(self, *broken: str) -> None:
-        super().__init__()
+        super().__init__(time.time)
         self.broken = broken
-        self.begun: list[str] = []
+        self.listed: list[str] = []
 
     async def list(self, entity: str, *page: Any) -> EntityPage:
-        self.begun.append(entity.removeprefix(entity_name("")))
-        if self.begun[-1] in self.broken:
+        self.listed.append(entity.removeprefix(entity_name("")))
+        if self.listed[-1] in self.broken:
             raise EngineUnavailableError("The durable engine cannot be reached.")
         return await super().list(entity, *page)
 
@@ -228,9 +219,9 @@ class Unsearched:
 
 
 @pytest.mark.behaviour("erasure.sweep-turns")
-async def test_overviews_are_brought_up_to_date_in_turns(process: Process) -> None:
+async def test_overviews_are_brought_up_to_date_in_turns(app: App) -> None:
     engine, store, agents = Begun("ann"), MemoryObjects(), ("ann", "bob", "cid")
-    overview = Overview(Cells(process.store, process.log), process.log, rest=0.0)
+    overview = app.overviews[0]
 
     def sweep() -> OverviewSweep:
         return OverviewSweep(overview, lambda: agents, Rotation(store, "hub", "overview"), Unsearched())
@@ -241,4 +232,4 @@ async def test_overviews_are_brought_up_to_date_in_turns(process: Process) -> No
     with pytest.raises(EngineUnavailableError):
         await sweep().run(engine)
 
-    assert engine.begun == ["ann", "bob", "cid", "bob", "cid", "ann"]
+    assert engine.listed == ["ann", "bob", "cid", "bob", "cid", "ann"]

@@ -56,7 +56,8 @@ and what is an owner's with the cells."""
 def cell_kinds() -> Iterator[tuple[str, Path]]:
     """Yield the name of each kind of cell in the code, and the file that declares it."""
     for path in sorted(CODE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        source = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)) if "CellKind" in source else ():
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("CellKind", "CellKind.of_model"):
                 name = node.args[0]
                 if isinstance(name, ast.Constant):  # else it is the class's own

@@ -5,196 +5,151 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import AsyncIterator, Iterator
+import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 from agent_framework import WorkflowBuilder, WorkflowContext, executor
 
-from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.events import Progressed
 from hosting.core.thread.run import Run
-from hosting.features.progress import writer
 from hosting.progress import LONGEST_TEXT
 from hosting.tools import ToolCall, current
 from tests.support.a2a import HEADERS, message, payloads
 from tests.support.ag_ui import wanted
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.cluster.cluster import ADDRESS, Cluster, call
 from tests.support.direct import DirectHost
 from tests.support.live_asgi import LiveTransport
 from tests.support.made_app import MEMORY, app_of
-from tests.support.process import ADDRESS, Engine, Process, call
 from tests.support.reporter import Reporting, Reports
 from tests.support.steered import until
 
 
 class Stage:
-    """A process whose agent reports, and another one over the same log."""
+    """A process whose agent reports, and another one of the same Cluster."""
 
-    def __init__(self, report: Reports, **options: Any) -> None:
-        self.reporting = Reporting(report, **options)
-        shared, attachments, self.engine = SharedMemory(), MemoryObjects(), Engine()
-        self.here, self.there = (Process(shared, attachments, self.engine, run=self.reporting.agent) for _ in range(2))
+    def __init__(self, report: Reports) -> None:
+        self.reporting = Reporting(report, gate=asyncio.Event)
+        self.cluster = Cluster(lambda: self.reporting.agent)
+        self.here, self.there = self.cluster.process(), self.cluster.process()
 
     async def reported(self) -> Run:
         """Return a run whose tool has reported, and is at work."""
         run = await self.here.start(call())
-        await until(self.reporting.reported.is_set)
+        await self.cluster.sleep(0.1)
         return run
 
     async def written(self) -> list[tuple[float, str]]:
         events = [event for _, event in await self.there.log.events(ADDRESS, 0)]
         return [(event.share, event.text) for event in events if isinstance(event, Progressed)]
 
-    async def read(self, run: Run) -> tuple[float, str] | None:
-        progress = (await self.there.runs.find(ADDRESS, run.run_id, self.engine)).progress
-        return None if progress is None else (progress.share, progress.text)
-
-    async def until_written(self, count: int) -> None:
-        async def look() -> None:
-            while len(await self.written()) < count:  # noqa: ASYNC110 - the run's own loop writes them
-                await asyncio.sleep(0.005)
-
-        await asyncio.wait_for(look(), GUARD_SECONDS)
-
     async def ended(self, run: Run) -> Run:
         """Let the tool end, and return the run once it has."""
         self.reporting.gate.set()
-        return await self.here.runs.wait(run, self.engine, GUARD_SECONDS)
-
-    def close(self) -> None:
-        self.reporting.gate.set()
-        self.here.loop.close()
-        self.there.loop.close()
+        return await self.here.runs.wait(run, self.here.engine, GUARD_SECONDS)
 
 
-@pytest.fixture
-def stages() -> Iterator[list[Stage]]:
-    begun: list[Stage] = []
-    yield begun
-    for stage in begun:
-        stage.close()
-
-
+@pytest.mark.moved_time
 @pytest.mark.behaviour("runs.progress")
-@pytest.mark.parametrize("is_synchronous", [False, True])
-async def test_another_process_reads_the_progress_and_the_model_does_not(
-    stages: list[Stage], *, is_synchronous: bool
-) -> None:
-    stages.append(stage := Stage(lambda work: work.progress(0.4, "canary"), is_synchronous=is_synchronous))
+async def test_another_process_reads_the_progress_and_the_model_does_not() -> None:
+    stage = Stage(lambda work: work.progress(0.4, "canary"))
     run = await stage.reported()
-    await stage.until_written(1)
-    read = await stage.read(run)
+    progress = (await stage.there.runs.find(ADDRESS, run.run_id, stage.there.engine)).progress
     ended = await stage.ended(run)
-
-    assert read == (0.4, "canary")
-    assert ended.end is not None
-    assert ended.end.kind == "completed"
-    assert "canary" not in stage.reporting.shown
+    assert (progress and progress.share, progress and progress.text) == (0.4, "canary")
+    assert ended.end
+    assert (ended.end.kind, "canary" in stage.reporting.shown) == ("completed", False)
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("runs.progress-paced")
-async def test_of_many_reports_the_first_and_the_newest_are_written(
-    stages: list[Stage], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_of_many_reports_the_first_and_the_newest_are_written() -> None:
     """Those between are forgotten, and the share does not fall; the newest goes with the next step."""
-    monkeypatch.setattr(writer, "PAUSE_SECONDS", 60.0)
 
     async def report(work: ToolCall) -> None:
         await work.progress(0.1, "first")
-        await stage.until_written_from_the_tool()
+        await asyncio.sleep(0.01)
         for number in range(500):
             await work.progress(number / 1000, f"part {number}")
         await work.progress(0.2, "a slower part")
 
-    stage = _FirstWritten(report)
-    stages.append(stage)
+    stage = Stage(report)
     run = await stage.reported()
     before = await stage.written()
-    ended = await stage.ended(run)
-
+    await stage.ended(run)
     assert before == [(0.1, "first")]
-    assert ended.end is not None
     assert await stage.written() == [(0.1, "first"), (0.499, "a slower part")]
 
 
-class _FirstWritten(Stage):
-    async def until_written_from_the_tool(self) -> None:
-        """Return once the first is written: on the loop of the agent, so by the memory of the process alone."""
-        await until(lambda: any(held.run.progress is not None for held in self.here.holders.held.values()))
-
-
+@pytest.mark.moved_time
 @pytest.mark.behaviour("runs.progress-paced")
-async def test_a_run_of_hours_writes_a_progress_each_hundredth_of_its_time(stages: list[Stage]) -> None:
-    stages.append(stage := Stage(lambda work: work.progress(0.1, "first")))
+async def test_a_run_of_hours_writes_a_progress_each_hundredth_of_its_time() -> None:
+    stage = Stage(lambda work: work.progress(0.1, "first"))
     run = await stage.reported()
-    await stage.until_written(1)
     progress = stage.here.holders.held[run.run_id].reporter
-
     now = progress.began_at
     pauses = []
     while now - progress.began_at < 4 * 3600:
         pauses.append(pause := progress.pause_seconds(now))
         now += pause
-
-    assert pauses[0] == 1.0
-    assert max(pauses) == pytest.approx(4 * 36, rel=0.02)
+    assert (pauses[0], max(pauses)) == (1.0, pytest.approx(4 * 36, rel=0.02))
     assert len(pauses) < 700
 
 
+WRONG_PROGRESS: list[tuple[Any, Any, str]] = [
+    (1.5, "", "the share 1.5. Give a number from 0 to 1."),
+    (-0.1, "", "the share -0.1."),
+    (math.nan, "", "the share nan."),
+    (math.inf, "", "the share inf."),
+    (True, "", "the share True."),
+    ("0.5", "", "the share '0.5'."),
+    (0.5, "x" * (LONGEST_TEXT + 1), "a text of 201 characters. Give at most 200."),
+    (0.5, b"bytes", "got a bytes as text. Give a str."),
+]
+
+
+@pytest.mark.moved_time
 @pytest.mark.behaviour("runs.progress-checked")
-@pytest.mark.parametrize(
-    ("share", "text", "says"),
-    [
-        (1.5, "", "the share 1.5. Give a number from 0 to 1."),
-        (-0.1, "", "the share -0.1."),
-        (math.nan, "", "the share nan."),
-        (math.inf, "", "the share inf."),
-        (True, "", "the share True."),
-        ("0.5", "", "the share '0.5'."),
-        (0.5, "x" * (LONGEST_TEXT + 1), "a text of 201 characters. Give at most 200."),
-        (0.5, b"bytes", "got a bytes as text. Give a str."),
-    ],
-)
-async def test_a_progress_that_is_none_is_refused(stages: list[Stage], share: Any, text: Any, says: str) -> None:
+async def test_a_progress_that_is_none_is_refused() -> None:
     """By a sentence for the author of the tool; nothing is written."""
-    stages.append(stage := Stage(lambda work: work.progress(share, text)))
-    run = await stage.reported()
-    await stage.ended(run)
 
-    assert says in str(stage.reporting.raised[0])
-    assert await stage.written() == []
+    async def report(work: ToolCall) -> None:
+        for share, text, says in WRONG_PROGRESS:
+            with pytest.raises(ValueError, match=re.escape(says)):
+                await work.progress(share, text)
+        refused.append(len(WRONG_PROGRESS))
+
+    refused: list[int] = []
+    stage = Stage(report)
+    await stage.ended(await stage.reported())
+    assert (refused, await stage.written()) == ([len(WRONG_PROGRESS)], [])
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("runs.progress-checked")
-async def test_a_report_after_the_end_of_its_run_is_refused(stages: list[Stage]) -> None:
+async def test_a_report_after_the_end_of_its_run_is_refused() -> None:
     calls: list[ToolCall] = []
-    late: list[Any] = []
+    late: list[asyncio.Future[None]] = []
 
     async def report(work: ToolCall) -> None:
         calls.append(work)
-        late.append(asyncio.ensure_future(_late(stage, work)))
+        late.append(asyncio.ensure_future(report_later(work)))
+
+    async def report_later(work: ToolCall) -> None:
+        await asyncio.sleep(10)
+        await work.progress(0.9)
 
     stage = Stage(report)
-    stages.append(stage)
-    run = await stage.reported()
-    await stage.ended(run)
-    await until(lambda: bool(stage.reporting.raised))
-
-    assert "does not go on here" in str(stage.reporting.raised[0])
+    await stage.ended(await stage.reported())
+    with pytest.raises(LookupError, match="does not go on here"):
+        await late[0]
     with pytest.raises(LookupError, match="only inside a run"):
         await calls[0].progress(0.5)
     with pytest.raises(LookupError):
         current()
-
-
-async def _late(stage: Stage, work: ToolCall) -> None:
-    await until(lambda: not stage.here.holders.held)
-    try:
-        await work.progress(0.9)
-    except LookupError as error:
-        stage.reporting.raised.append(error)
 
 
 PROGRESS = {"share": 0.4, "text": "reading"}

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from hosting.features.search.index import WordIndex
+from hosting.features.search.feature import SearchFeature
 from hosting.features.search.phrases import searched_text, snippet_with
 from hosting.features.search.search import ThreadSearch
 from hosting.http.verbs import ChangedThreads, FoundWords, ThreadChange, ThreadQuery
-from hosting.names import Address
 from hosting.principal import Caller
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.mortal import AGENT, Life, MortalProcess, World
+from tests.support.cluster.cluster import AGENT, THREAD, AppProcess, Cluster
+from tests.support.cluster.life import Life
 from tests.support.owned_app import THREADS, OwnedApp, owner
 
 
@@ -132,13 +132,6 @@ async def empty() -> AsyncIterator[OwnedApp]:
         yield app
 
 
-@pytest.fixture
-def world() -> Iterator[World]:
-    world = World()
-    yield world
-    world.loop.close()
-
-
 async def shown(empty: OwnedApp, search: str) -> list[tuple[str, Any]]:
     """Return the ids of the threads that Ada's search finds, with the hits that are shown."""
     answer = (await empty.ask("ada", "GET", f"{THREADS}?search={quote(search)}")).json()
@@ -191,25 +184,24 @@ def test_a_phrase_is_exact_in_each_script(text: str, search: str, hit: str | Non
     assert (None if snippet is None else snippet.hit) == hit
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("search.phrases")
 async def test_a_page_reads_so_many_texts_and_the_next_one_goes_on(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So a phrase of words that all threads have costs no more at once, and none is missed."""
     monkeypatch.setattr("hosting.features.search.search.MOST_READ", 16)
     for number in range(20):
         text = "red house" if number == 0 else "house red"
-        await world.process().say(text, Address.of(AGENT, f"t{number:02}"))
-    life = Life()
-    process = world.process(life)
-    parts = process.services
-    search = ThreadSearch(WordIndex(parts.cells, parts.threads, parts.stores), parts.log, parts.threads)
+        await cluster.process().run(text, f"t{number:02}")
+    app = cluster.process()
+    search = app.feature(SearchFeature)._search
     threads = {f"t{number:02}": ThreadChange(float(number), "1") for number in range(20)}
     changed = {AGENT.lower(): ChangedThreads(threads, 99.0)}
 
     async def page(cursor: str | None) -> FoundWords:
         query = ThreadQuery(50, cursor)
-        return await search.find('"red house"', changed, query, Caller(process.engine))
+        return await search.find('"red house"', changed, query, Caller(app.engine))
 
     pages, cursor = list[list[str]](), None
     while not pages or cursor is not None:
@@ -242,40 +234,38 @@ class HeldEngine:
 class Searcher:
     """A search in a process, which knows of these changes of the thread."""
 
-    def __init__(self, process: MortalProcess, **more: Any) -> None:
-        parts = process.services
-        self.process = process
-        self.search = ThreadSearch(
-            WordIndex(parts.cells, parts.threads, parts.stores), parts.log, parts.threads, **more
-        )
+    def __init__(self, app: AppProcess, **more: Any) -> None:
+        self.engine = app.engine
+        self.search = ThreadSearch(app.feature(SearchFeature)._index, app.log, app.threads, **more)
 
     async def find(self, text: str, **marks: str) -> FoundWords:
         """Return what is found of the threads with these marks of their last changes, the oldest first."""
         threads = {id_: ThreadChange(float(at), mark) for at, (id_, mark) in enumerate(marks.items(), start=1)}
         changed = {AGENT.lower(): ChangedThreads(threads, SEEN)}
-        return await self.search.find(text, changed, ThreadQuery(50), Caller(self.process.engine))
+        return await self.search.find(text, changed, ThreadQuery(50), Caller(self.engine))
 
 
 def ids(found: FoundWords) -> list[str]:
     return [thread.address.thread_id for thread in found.threads]
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("search.exact")
-async def test_an_answer_says_how_far_it_goes_and_the_next_goes_further(world: World) -> None:
-    await world.process().say("hello first")
-    await world.process().say("hello", Address.of(AGENT, "other"))
-    searcher = Searcher(world.process(), waited_seconds=0.01)
-    searcher.process.engine = engine = HeldEngine(world.engine, "origin", "other")
-    early = await searcher.find("hello", origin="1", other="1")
+async def test_an_answer_says_how_far_it_goes_and_the_next_goes_further(cluster: Cluster) -> None:
+    await cluster.process().run("hello first")
+    await cluster.process().run("hello", "other")
+    searcher = Searcher(cluster.process(), waited_seconds=0.01)
+    searcher.engine = engine = HeldEngine(cluster.engine, THREAD, "other")
+    early = await searcher.find("hello", t1="1", other="1")
     engine.let_go.set()
-    late = await until_complete(searcher, origin="1", other="1")
+    late = await until_complete(searcher, t1="1", other="1")
     engine.held, engine.let_go = ("other",), asyncio.Event()
-    changed = await searcher.find("hello first", origin="1", other="2")
+    changed = await searcher.find("hello first", t1="1", other="2")
     await searcher.search.close()
 
     assert (ids(early), early.behind, early.indexed_through) == ([], 2, 1.0)
-    assert (ids(late), late.behind, late.indexed_through) == (["other", "origin"], 0, SEEN)
-    assert (ids(changed), changed.behind, changed.indexed_through) == (["origin"], 1, 2.0)
+    assert (ids(late), late.behind, late.indexed_through) == (["other", THREAD], 0, SEEN)
+    assert (ids(changed), changed.behind, changed.indexed_through) == ([THREAD], 1, 2.0)
     assert searcher.search._updates == {}
 
 
@@ -285,14 +275,13 @@ async def until_complete(searcher: Searcher, **marks: str) -> FoundWords:
     return found
 
 
+@pytest.mark.moved_time
 @pytest.mark.behaviour("search.bounds")
-async def test_a_search_reads_what_changed_and_the_heads_of_what_it_shows(world: World) -> None:
+async def test_a_search_reads_what_changed_and_the_heads_of_what_it_shows(cluster: Cluster) -> None:
     for number in range(20):
-        await world.process().say(
-            f"hello {number} {'needle' if number == 7 else 'hay'}", Address.of(AGENT, f"t{number}")
-        )
+        await cluster.process().run(f"hello {number} {'needle' if number == 7 else 'hay'}", f"t{number}")
     life = Life()
-    searcher = Searcher(world.process(life))
+    searcher = Searcher(cluster.process(life))
     marks = {f"t{number}": "1" for number in range(20)}
     await searcher.find("hello", **marks)
     calls = list[int]()

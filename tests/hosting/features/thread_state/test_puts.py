@@ -219,22 +219,6 @@ async def patch(noting: OwnedApp, changes: Any, who: str = "ada", place: str = S
 
 
 @pytest.mark.behaviour("thread.state")
-async def test_the_next_run_begins_with_the_state_that_was_written(noting: OwnedApp) -> None:
-    before = await state(noting)
-
-    written = await patch(noting, {"notes": {"text": "be brief"}})
-    after = await state(noting)
-    said = (await noting.say("ada", "two"))["response"]
-
-    assert before["state"] == {"notes": {"runs": 1}}
-    assert (written.status_code, written.json()) == (200, after)
-    assert written.headers["etag"] == f'"{after["version"]}"'
-    assert after["state"] == {"notes": {"runs": 1, "text": "be brief"}}
-    assert after["version"] != before["version"]
-    assert "notes: be brief, runs: 2" in said
-
-
-@pytest.mark.behaviour("thread.state")
 async def test_another_version_is_not_changed_and_a_repeated_patch_finds_itself_done(noting: OwnedApp) -> None:
     version = (await state(noting))["version"]
 

@@ -182,18 +182,6 @@ async def test_a_delivery_that_is_skipped_begins_no_run() -> None:
 
 
 @pytest.mark.behaviour("triggers.threads")
-@pytest.mark.parametrize("thread_by", ["customer", lambda message: message.get_json()["customer"]])
-async def test_a_member_of_the_body_names_the_thread(thread_by: Any) -> None:
-    function = Function(thread_by=thread_by)
-
-    for number, customer in enumerate(("c1", "c2", "c1")):
-        await function.get(queued(json.dumps({"customer": customer, "n": number}), f"id {number}"))
-
-    threads = {name: len(messages) for name, messages in (await function.threads()).items()}
-    assert threads == {"c1": 2, "c2": 1}
-
-
-@pytest.mark.behaviour("triggers.threads")
 async def test_a_session_of_service_bus_is_a_thread() -> None:
     function = Function(bus)
 

@@ -9,15 +9,14 @@ from typing import Any, Literal
 
 import httpx
 import pytest
-from agent_framework import Agent, RunContext, step, workflow
+from agent_framework import RunContext, step, workflow
 
 from hosting.errors import ConfigurationError
 from hosting.features.workflows.answer import plain_value
-from hosting.tools import StepCutOffError, current, idempotent
+from hosting.tools import StepCutOffError, current
 from tests.support.flows import Order, Plan, Verdict
 from tests.support.functional import DONE, FUNCTIONS, TillError, echo, shop, side, upper, within, write
 from tests.support.made_app import app_of, served
-from tests.support.planned import planned_client
 
 TWICE = {"attempts": 2, "first_pause_seconds": 0.001}
 
@@ -253,24 +252,6 @@ async def test_a_result_that_cannot_be_stored_ends_the_run() -> None:
 
     assert (body["code"], "The result of a step of workflow 'Odd'" in body["detail"]) == ("checkpoint_not_kept", True)
     assert DONE == []
-
-
-@pytest.mark.behaviour("workflows.steps")
-async def test_an_agent_of_the_function_is_not_asked_again_in_a_later_attempt() -> None:
-    notes: list[str] = []
-    guide = Agent(planned_client(notes.append, ("all done",)), name="Guide")
-
-    @idempotent
-    @step(replay_key=lambda text: text)
-    async def guided(text: str) -> str:
-        return (await guide.run(text)).text
-
-    async def body() -> str:
-        return f"{(await guide.run('in the function')).text}, {await guided('in a step')}"
-
-    end = await run_twice(failing_once(body))
-
-    assert (end["response"], notes) == ("all done, all done", ["model 1", "model 1"])
 
 
 @workflow

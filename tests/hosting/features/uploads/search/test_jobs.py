@@ -15,7 +15,6 @@ from agent_framework import Embedding, GeneratedEmbeddings
 from hosting.features.uploads.records import FileIndex, UploadedFile
 from hosting.features.uploads.search import jobs
 from hosting.features.uploads.search.index.contract import ChunkQuery, FoundChunk
-from hosting.features.uploads.search.job_steps import TIDY_SECONDS
 from hosting.features.uploads.search.jobs import MOST_RESTARTS, MOST_TRIES
 from hosting.features.uploads.search.older_recipes import space_of
 from hosting.features.uploads.search.provider import FileSearch
@@ -303,31 +302,6 @@ async def changed(app: ChangingApp) -> tuple[UploadedFile, str]:
 
 async def recipes_of(process: Process, file: UploadedFile) -> list[str]:
     return [*(await process.uploads.read(OWNERS, file.id)).indexes]
-
-
-@pytest.mark.behaviour("file-search.replaced")
-async def test_vectors_of_an_older_model_go_an_hour_after_the_newer_ones_are_there() -> None:
-    app = ChangingApp()
-    file, older = await changed(app)
-    process = app.after()
-    [instance] = app.engine.waiting
-    waits = 0.0
-    while not waits:
-        waits = await process.take(instance)
-    process_before = app.begun()
-    there = await vectors_of(process_before, file, older, "older", 256)
-    asked = len(app.embeddings.asked)
-    await process_before.part.stored(OWNERS, await process_before.uploads.read(OWNERS, file.id), process.client)
-    while app.engine.waiting:
-        await process.take(instance)
-
-    [recipe] = await recipes_of(process, file)
-    chunks = (await process.uploads.read(OWNERS, file.id)).indexes[recipe].chunks
-    assert (waits, there, recipe != older) == (TIDY_SECONDS, chunks, True)
-    assert await vectors_of(process, file, older, "older", 256) == 0
-    assert await vectors_of(process, file, recipe, "newer", 64) == chunks
-    assert len(app.embeddings.asked) == asked
-    assert await app.left("file-search") == []
 
 
 @pytest.mark.behaviour("file-search.replaced")

@@ -37,9 +37,9 @@ from hosting.features.uploads.search.index.vectors import (
 from hosting.features.uploads.search.provider import FileSearch
 from hosting.names import StoreKey, store_space
 from hosting.testing.chunk_indexes import SPACE, chunks_of, direction, everything, first, numbered
+from tests.support.cluster.life import DiedError, Life, Mortal
 from tests.support.hashed_words import HashedWords
 from tests.support.library import FILES, library
-from tests.support.mortal import DiedError, Interrupted, Life, Mortal
 from tests.support.searched_files import OWNERS, SearchedFiles
 from tests.support.searcher import NOTHING, searcher
 
@@ -154,7 +154,7 @@ async def test_whatever_another_process_does_between_two_calls_counts_too(name: 
     results = list[list[tuple[str, int]]]()
     for call in range(1, CALLS):
         place = start.again()
-        life = Interrupted(call, lambda place=place: other(place.index()))  # type: ignore[misc]
+        life = Life(turn_at=call, meanwhile=lambda place=place: other(place.index()))  # type: ignore[misc]
         index = place.index(life)
         await work(index)
         if life.calls < call:
