@@ -6,11 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from agent_framework import Content
 
 from state import errors
 from state.codec import parse_entry, read, write
 from state.contents import checked_content
 from state.conversation import append_turn
+from state.convert import content_values_to_framework
 from state.errors import BadContentError
 from state.models import entry_text
 from tests.support.state_documents import a_request, a_response, conversation_of
@@ -117,6 +119,14 @@ def test_entries_of_a_compact_document_come_back_byte_for_byte() -> None:
 
     assert write(read(document(f"[{history}]"))) == document(f"[{history}]")
     assert write(grown).startswith(document(f"[{history}")[:-2])
+
+
+@pytest.mark.behaviour("state.skips-the-unknown")
+def test_a_stored_content_of_a_later_version_is_read() -> None:
+    """A run that waits outlives a version that is rolled back; what that one does not know is not sent."""
+    later = [{"$type": "text", "text": "What is this?", "language": "en"}]
+
+    assert content_values_to_framework(later) == [Content.from_text("What is this?")]
 
 
 @pytest.mark.behaviour("state.given-contents-checked")
