@@ -74,7 +74,7 @@ class Printed:
         return [name for name, outcome in self.outcomes.items() if outcome != "PASSED"]
 
 
-def tested(app: Path, *arguments: str) -> Printed:
+def outcomes_of(app: Path, *arguments: str) -> Printed:
     """Type `python dev.py test`."""
     command = [sys.executable, "dev.py", "test", "-v", *arguments]
     ended = subprocess.run(command, cwd=app, env=dict(os.environ), capture_output=True, text=True, check=False)
@@ -94,12 +94,12 @@ def test_a_newcomer_adds_a_tool_tests_it_sees_its_fault_and_mends_it(made: Path,
         subprocess.run([str(both_installed / "durable-agent-host"), "add", *added], cwd=made, check=True)
     guide, *_ = code(page("docs/guides/testing.md"), "python")
     (made / "tests" / "test_guide.py").write_text(guide, encoding="utf-8")
-    as_written = tested(made)
+    as_written = outcomes_of(made)
     (made / "tests" / "test_refund.py").write_text(TEST, encoding="utf-8")
     (made / "tools" / "refund.py").write_text(TOOL.format(pays=PLANTED), encoding="utf-8")
-    planted = tested(made, "tests/test_refund.py")
+    planted = outcomes_of(made, "tests/test_refund.py")
     (made / "tools" / "refund.py").write_text(TOOL.format(pays=MENDED), encoding="utf-8")
-    mended = tested(made, "tests/test_refund.py")
+    mended = outcomes_of(made, "tests/test_refund.py")
 
     files = [name.partition("::")[0].removeprefix("tests/") for name in as_written.outcomes]
     assert (as_written.returncode, as_written.red) == (0, []), as_written.printed
