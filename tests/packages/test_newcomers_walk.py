@@ -103,7 +103,8 @@ def test_a_newcomer_adds_a_tool_tests_it_sees_its_fault_and_mends_it(made: Path,
 
     files = [name.partition("::")[0].removeprefix("tests/") for name in as_written.outcomes]
     assert (as_written.returncode, as_written.red) == (0, []), as_written.printed
-    assert Counter(files) == {"test_app.py": 4, "test_tool_refund.py": 3, "test_guide.py": 2 + 1 + 8}
+    written = {"test_app.py": 4, "test_agent_support.py": 1, "test_tool_refund.py": 3, "test_guide.py": 2 + 1 + 8}
+    assert Counter(files) == written
     assert (planted.returncode, planted.red, len(planted.outcomes)) == (1, [RED], 1 + 8)
     assert "paying an order back" in planted.printed.partition("agent_app, the process that ended")[2]
     assert (mended.returncode, mended.red, len(mended.outcomes)) == (0, [], 1 + 8), mended.printed
