@@ -37,38 +37,33 @@ async def test_a_tool_that_is_not_offered_is_not_called() -> None:
 
 @pytest.mark.behaviour("template.offline-remembers-by-the-conversation")
 @pytest.mark.parametrize(
-    ("question", "answer"),
+    ("question", "answer", "unknown"),
     [
-        ("What is my name?", "Your name is Ada."),
-        ("Which city did I ask about?", "You asked about Rome."),
-        ("What did I ask before?", 'Before that, you said: "And in Rome?".'),
+        ("What is my name?", "Your name is Ada.", "You have not told me your name in this conversation."),
+        (
+            "Which city did I ask about?",
+            "You asked about Rome.",
+            "You have not asked about a city in this conversation.",
+        ),
+        (
+            "What did I ask before?",
+            'Before that, you said: "And in Rome?".',
+            "You have not asked anything before in this conversation.",
+        ),
     ],
 )
-async def test_a_question_about_earlier_turns_is_answered_from_them(question: str, answer: str) -> None:
-    """One thread, three turns, then a question that only they can answer."""
-    response = await ask("My name is Ada.", "What is the weather in Paris?", "And in Rome?", question)
+async def test_a_question_about_earlier_turns_is_answered_from_them(question: str, answer: str, unknown: str) -> None:
+    """One thread, three turns, then a question that only they can answer, and no other conversation."""
+    agent, session = create_assistant(OfflineChatClient()), AgentSession()
+    for said in ("My name is Ada.", "What is the weather in Paris?", "And in Rome?"):
+        await agent.run(said, session=session)
 
-    assert response.text == answer
-
-
-@pytest.mark.behaviour("template.offline-remembers-by-the-conversation")
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("What is my name?", "You have not told me your name in this conversation."),
-        ("Which city did I ask about?", "You have not asked about a city in this conversation."),
-        ("What did I ask before?", "You have not asked anything before in this conversation."),
-    ],
-)
-async def test_a_client_that_answered_others_knows_nothing_in_a_new_conversation(question: str, answer: str) -> None:
-    agent = create_assistant(OfflineChatClient())
-    await agent.run("My name is Ada. What is the weather in Paris?", session=AgentSession())
-
-    assert (await agent.run(question, session=AgentSession())).text == answer
+    assert (await agent.run(question, session=session)).text == answer
+    assert (await agent.run(question, session=AgentSession())).text == unknown
 
 
 @pytest.mark.behaviour("template.offline-is-deterministic")
-@pytest.mark.parametrize("question", ["hello", "What is the weather in Oslo?", "the weather?", "call me Ada"])
+@pytest.mark.parametrize("question", ["hello", "What is the weather in Oslo?"])
 async def test_the_streamed_answer_is_the_whole_answer(question: str) -> None:
     agent = create_assistant(OfflineChatClient())
     whole = await agent.run(question)

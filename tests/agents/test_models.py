@@ -13,6 +13,9 @@ def test_without_settings_the_offline_model_answers(settings: dict[str, str]) ->
     assert isinstance(create_chat_client(settings), OfflineChatClient)
 
 
+NO_ADDRESS = "which is not an address: it must begin with http:// or https:// and name a server."
+
+
 @pytest.mark.behaviour("template.half-set-model-refused")
 @pytest.mark.parametrize(
     ("settings", "sentence"),
@@ -21,12 +24,6 @@ def test_without_settings_the_offline_model_answers(settings: dict[str, str]) ->
             {"OPENAI_API_KEY": "sk-x"},
             "OPENAI_API_KEY is set, and OPENAI_MODEL is not: OpenAI or a server that speaks its protocol needs both. "
             "Set OPENAI_MODEL, or remove OPENAI_API_KEY to talk to the offline model.",
-        ),
-        (
-            {"OPENAI_MODEL": "gpt"},
-            "OPENAI_MODEL is set, and OPENAI_BASE_URL or OPENAI_API_KEY is not: OpenAI or a server that speaks its "
-            "protocol needs both. Set OPENAI_BASE_URL or OPENAI_API_KEY, or remove OPENAI_MODEL to talk to the "
-            "offline model.",
         ),
         (
             {"AZURE_OPENAI_API_KEY": "k"},
@@ -38,31 +35,11 @@ def test_without_settings_the_offline_model_answers(settings: dict[str, str]) ->
             "OPENAI_API_KEY chooses OpenAI or a server that speaks its protocol and AZURE_OPENAI_ENDPOINT chooses "
             "Azure OpenAI. Remove the settings of one of them, or set them to nothing.",
         ),
-        (
-            {"OPENAI_BASE_URL": "localhost:11434/v1", "OPENAI_MODEL": "m"},
-            "OPENAI_BASE_URL is 'localhost:11434/v1', which is not an address: it must begin with http:// or https:// "
-            "and name a server.",
-        ),
-        (
-            {"OPENAI_BASE_URL": "http://", "OPENAI_MODEL": "m"},
-            "OPENAI_BASE_URL is 'http://', which is not an address: it must begin with http:// or https:// and name a "
-            "server.",
-        ),
-        (
-            {"AZURE_OPENAI_ENDPOINT": "x.openai.azure.com", "AZURE_OPENAI_MODEL": "m"},
-            "AZURE_OPENAI_ENDPOINT is 'x.openai.azure.com', which is not an address: it must begin with http:// or "
-            "https:// and name a server.",
-        ),
+        ({"OPENAI_BASE_URL": "a:1/v1", "OPENAI_MODEL": "m"}, f"OPENAI_BASE_URL is 'a:1/v1', {NO_ADDRESS}"),
+        ({"OPENAI_BASE_URL": "http://", "OPENAI_MODEL": "m"}, f"OPENAI_BASE_URL is 'http://', {NO_ADDRESS}"),
+        ({"AZURE_OPENAI_ENDPOINT": "x", "AZURE_OPENAI_MODEL": "m"}, f"AZURE_OPENAI_ENDPOINT is 'x', {NO_ADDRESS}"),
     ],
-    ids=[
-        "key without model",
-        "model without key or server",
-        "Azure key without endpoint",
-        "two providers",
-        "no protocol",
-        "no server",
-        "no protocol on Azure",
-    ],
+    ids=["key", "Azure's key", "two providers", "no protocol", "no server", "no protocol on Azure"],
 )
 def test_half_set_or_contradicting_settings_are_refused(settings: dict[str, str], sentence: str) -> None:
     """The whole sentence is the interface: it names the setting and the fix."""

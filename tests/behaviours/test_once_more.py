@@ -29,11 +29,9 @@ WORKERS = [[], *([["-p", "xdist", "-n1"]] if importlib.util.find_spec("xdist") e
 """In one process, and with another that runs the tests where that can be had."""
 
 
-def ran(
-    pytester: pytest.Pytester, source: str, *arguments: str, plugins: str = '"tests.support.once_more"'
-) -> tuple[int, list[str]]:
+def ran(pytester: pytest.Pytester, source: str, *arguments: str) -> tuple[int, list[str]]:
     """Run pytest over the tests; its status, and what it says of those that it tried once more."""
-    pytester.makeconftest(f"pytest_plugins = [{plugins}]\n")
+    pytester.makeconftest('pytest_plugins = ["tests.support.once_more"]\n')
     pytester.makepyfile(test_some=source)
     ended = run_pytest(pytester, "--once-more", *arguments)
     output = ended.stdout.str().partition(" tried once more ==")[2].splitlines()
@@ -42,30 +40,24 @@ def ran(
 
 @pytest.mark.behaviour("tests.once-more")
 @pytest.mark.parametrize("workers", WORKERS)
-def test_what_passes_the_second_time_is_named_and_fails_nothing(pytester: pytest.Pytester, workers: list[str]) -> None:
-    count = 1 if workers else MOST_UNSTEADY
-    status, output = ran(pytester, STEADY + UNSTEADY.format(count=count), *workers)
+def test_what_passes_the_second_time_is_named_and_what_fails_twice_fails_the_run(
+    pytester: pytest.Pytester, workers: list[str]
+) -> None:
+    passed, named = ran(pytester, STEADY + UNSTEADY.format(count=1), *workers)
+    (pytester.path / "0.ran").unlink()
+    failed, told = ran(pytester, BROKEN + UNSTEADY.format(count=1), *workers)
 
-    assert status == 0
-    assert output == [
-        f"unsteady: test_some.py::test_unsteady[{number}]: AssertionError: the first time" for number in range(count)
-    ]
-
-
-@pytest.mark.behaviour("tests.once-more")
-@pytest.mark.parametrize("workers", WORKERS)
-def test_what_fails_twice_fails_the_run(pytester: pytest.Pytester, workers: list[str]) -> None:
-    status, output = ran(pytester, BROKEN + UNSTEADY.format(count=1), *workers)
-
-    assert status == 1
-    assert [line.partition(": ")[::2] for line in output] == [
-        ("unsteady", "test_some.py::test_unsteady[0]: AssertionError: the first time"),
-        ("failed twice", "test_some.py::test_broken"),
-    ]
+    unsteady = "unsteady: test_some.py::test_unsteady[0]: AssertionError: the first time"
+    assert (passed, named) == (0, [unsteady])
+    assert (failed, told[0]) == (1, unsteady)
+    assert [line.partition(": ")[::2] for line in told[1:]] == [("failed twice", "test_some.py::test_broken")]
 
 
 @pytest.mark.behaviour("tests.once-more")
 def test_more_than_three_unsteady_ones_fail_the_run(pytester: pytest.Pytester) -> None:
+    most, _ = ran(pytester, UNSTEADY.format(count=MOST_UNSTEADY))
+    for mark in pytester.path.glob("*.ran"):
+        mark.unlink()
     status, output = ran(pytester, UNSTEADY.format(count=MOST_UNSTEADY + 1))
 
-    assert (status, len(output)) == (1, MOST_UNSTEADY + 1)
+    assert (most, status, len(output)) == (0, 1, MOST_UNSTEADY + 1)

@@ -30,7 +30,7 @@ def node_modules(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture(scope="session")
 def app_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the app, with its log. A wait for news that brings none ends there after a second, not after fifteen."""
+    """A copy of the app, with its log. A wait for news that brings none ends after a second, not after fifteen."""
     folder = shutil.copytree(APP, tmp_path_factory.mktemp("streams") / "app")
     with (folder / "function_app.py").open("a", encoding="utf-8") as source:
         source.write("\napp._services.following._quiet_seconds = 1.0\n")

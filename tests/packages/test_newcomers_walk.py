@@ -1,7 +1,4 @@
-"""A newcomer's first hour with tests: a new app, `add`, a test by the guide, a tool that acts before it records.
-
-Each command is typed once, in their order; each test looks at what one of them showed.
-"""
+"""A newcomer's first hour with tests: a new app, `add`, a test by the guide, a tool that acts before it records."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.pages import code, page
-
-pytestmark = [pytest.mark.slow, pytest.mark.behaviour("testing.walk"), pytest.mark.timeout(600)]
 
 STEP = "before the result of 'refund' was recorded"
 RED = f"tests/test_refund.py::test_refund[killed {STEP}]"
@@ -78,86 +74,37 @@ class Printed:
         return [name for name, outcome in self.outcomes.items() if outcome != "PASSED"]
 
 
-class Newcomer:
-    """The app of a newcomer, who types commands in its folder."""
-
-    def __init__(self, folder: Path, programs: Path) -> None:
-        self.folder, self._programs = folder, programs
-
-    def adds(self, *arguments: str) -> str:
-        """Type `add`, and return what it printed."""
-        command = [str(self._programs / "durable-agent-host"), "add", *arguments]
-        ended = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        return ended.stdout
-
-    def writes(self, name: str, text: str) -> None:
-        """Write a file of the app."""
-        (self.folder / name).write_text(text, encoding="utf-8")
-
-    def tests(self, *arguments: str) -> Printed:
-        """Type `python dev.py test`."""
-        command = [sys.executable, "dev.py", "test", "-v", *arguments]
-        ended = subprocess.run(
-            command, cwd=self.folder, env=dict(os.environ), capture_output=True, text=True, check=False
-        )
-        return Printed(ended.returncode, ended.stdout + ended.stderr)
+def outcomes_of(app: Path, *arguments: str) -> Printed:
+    """Type `python dev.py test`."""
+    command = [sys.executable, "dev.py", "test", "-v", *arguments]
+    ended = subprocess.run(command, cwd=app, env=dict(os.environ), capture_output=True, text=True, check=False)
+    return Printed(ended.returncode, ended.stdout + ended.stderr)
 
 
-@pytest.fixture(scope="module")
-def newcomer(made: Path, both_installed: Path) -> Newcomer:
-    """Who has added an agent and a tool to a new app, and written a test by the guide."""
-    newcomer = Newcomer(made, both_installed)
-    newcomer.adds("agent", "support")
-    newcomer.adds("tool", "refund", "--agent", "support")
-    tests, *_ = code(page("docs/guides/testing.md"), "python")
-    newcomer.writes("tests/test_guide.py", tests)
-    return newcomer
-
-
-@pytest.fixture(scope="module")
-def as_written(newcomer: Newcomer) -> Printed:
-    """The tests of the app before its owner changed anything that was written for them."""
-    return newcomer.tests()
-
-
-@pytest.fixture(scope="module")
-def planted(newcomer: Newcomer, as_written: Printed) -> Printed:
-    """The tests of a refund that acts before the app records it, and has no key."""
-    newcomer.writes("tools/refund.py", TOOL.format(pays=PLANTED))
-    newcomer.writes("tests/test_refund.py", TEST)
-    return newcomer.tests("tests/test_refund.py")
-
-
-@pytest.fixture(scope="module")
-def mended(newcomer: Newcomer, planted: Printed) -> Printed:
-    """The same with the key of the call."""
-    newcomer.writes("tools/refund.py", TOOL.format(pays=MENDED))
-    return newcomer.tests("tests/test_refund.py")
-
-
-def test_the_tests_of_an_added_tool_pass_as_they_were_written(as_written: Printed) -> None:
-    """As a function, in its app, and killed after its result."""
-    own = [name.partition("::")[2] for name in as_written.outcomes if name.startswith("tests/test_tool_refund.py")]
-
-    assert own == [
-        "test_refund_returns_its_result",
-        "test_refund_is_called_once",
-        "test_refund_is_called_once[killed after the result of 'refund' was recorded]",
-    ]
-    assert as_written.red == []
-
-
-def test_the_tests_of_the_guide_pass_in_a_new_app(as_written: Printed) -> None:
-    """The first lines of the page, word by word: two tests, and one with its eight kills."""
-    assert sum(name.startswith("tests/test_guide.py") for name in as_written.outcomes) == 2 + 1 + 8
-
-
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.behaviour("testing.walk")
 @pytest.mark.behaviour("testing.new-app")
-def test_a_planted_fault_is_red_at_its_step_and_nowhere_else(planted: Printed) -> None:
-    """Between the payment and its record: one of eight kills."""
+def test_a_newcomer_adds_a_tool_tests_it_sees_its_fault_and_mends_it(made: Path, both_installed: Path) -> None:
+    """The tests that were written for the app and its tool pass as they are, and so do those of the guide.
+
+    A refund that acts before the app records it is red at one of eight kills, and with the key of its call at none.
+    """
+    for added in (("agent", "support"), ("tool", "refund", "--agent", "support")):
+        subprocess.run([str(both_installed / "durable-agent-host"), "add", *added], cwd=made, check=True)
+    guide, *_ = code(page("docs/guides/testing.md"), "python")
+    (made / "tests" / "test_guide.py").write_text(guide, encoding="utf-8")
+    as_written = outcomes_of(made)
+    (made / "tests" / "test_refund.py").write_text(TEST, encoding="utf-8")
+    (made / "tools" / "refund.py").write_text(TOOL.format(pays=PLANTED), encoding="utf-8")
+    planted = outcomes_of(made, "tests/test_refund.py")
+    (made / "tools" / "refund.py").write_text(TOOL.format(pays=MENDED), encoding="utf-8")
+    mended = outcomes_of(made, "tests/test_refund.py")
+
+    files = [name.partition("::")[0].removeprefix("tests/") for name in as_written.outcomes]
+    assert (as_written.returncode, as_written.red) == (0, []), as_written.printed
+    written = {"test_app.py": 4, "test_agent_support.py": 1, "test_tool_refund.py": 3, "test_guide.py": 2 + 1 + 8}
+    assert Counter(files) == written
     assert (planted.returncode, planted.red, len(planted.outcomes)) == (1, [RED], 1 + 8)
-
-
-def test_a_refund_with_the_key_of_its_call_is_green_at_each_step(mended: Printed) -> None:
+    assert "paying an order back" in planted.printed.partition("agent_app, the process that ended")[2]
     assert (mended.returncode, mended.red, len(mended.outcomes)) == (0, [], 1 + 8), mended.printed

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from agent_framework import Content
 
 from state import errors
 from state.codec import parse_entry, read, write
+from state.contents import checked_content
 from state.conversation import append_turn
+from state.convert import content_values_to_framework
+from state.errors import BadContentError
 from state.models import entry_text
 from tests.support.state_documents import a_request, a_response, conversation_of
 
@@ -114,3 +119,41 @@ def test_entries_of_a_compact_document_come_back_byte_for_byte() -> None:
 
     assert write(read(document(f"[{history}]"))) == document(f"[{history}]")
     assert write(grown).startswith(document(f"[{history}")[:-2])
+
+
+@pytest.mark.behaviour("state.skips-the-unknown")
+def test_a_stored_content_of_a_later_version_is_read() -> None:
+    """A run that waits outlives a version that is rolled back; what that one does not know is not sent."""
+    later = [{"$type": "text", "text": "What is this?", "language": "en"}]
+
+    assert content_values_to_framework(later) == [Content.from_text("What is this?")]
+
+
+@pytest.mark.behaviour("state.given-contents-checked")
+@pytest.mark.parametrize(
+    ("bad", "field", "advice"),
+    [
+        ("text", "", "must be an object"),
+        ({}, "$type", "Use one of text, data, uri, hostedFile"),
+        ({"$type": ["text"]}, "$type", "Use one of"),
+        ({"$type": "functionCall", "callId": "c", "name": "f"}, "$type", "Use one of"),
+        ({"$type": "text"}, "text", "must be a string"),
+        ({"$type": "text", "text": 7}, "text", "must be a string"),
+        ({"$type": "text", "text": " \n"}, "text", "not blank"),
+        ({"$type": "text", "text": "a", "agentFramework": {}}, "agentFramework", "Use $type, text"),
+        ({"$type": "data", "uri": "https://example.com"}, "uri", "must look like data:"),
+        ({"$type": "data", "uri": "data:image/png,plain"}, "uri", "must look like data:"),
+        ({"$type": "data", "uri": "data:image/png;base64,%%%"}, "uri", "not valid base64"),
+        ({"$type": "data", "uri": "data:image/png;base64,aGk=", "mediaType": None}, "mediaType", "must be a string"),
+        ({"$type": "uri", "uri": "cat.png", "mediaType": "image/png"}, "uri", "must be an absolute URI"),
+        ({"$type": "uri", "uri": "data:image/png;base64,aGk=", "mediaType": "x/y"}, "uri", '"$type": "data"'),
+        ({"$type": "uri", "uri": "https://example.com"}, "mediaType", "must be a string"),
+        ({"$type": "hostedFile"}, "fileId", "must be a string"),
+    ],
+)
+def test_a_bad_content_is_refused_by_its_place(bad: Any, field: str, advice: str) -> None:
+    with pytest.raises(BadContentError) as refusal:
+        checked_content(1, bad)
+
+    assert (refusal.value.index, refusal.value.field) == (1, field)
+    assert advice in str(refusal.value)

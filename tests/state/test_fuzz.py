@@ -1,9 +1,10 @@
-"""Any document of the schema round-trips, any text is read or refused by name, any Python value can be stored."""
+"""Any document of the schema round-trips, any other is read or refused by name, any Python value can be stored."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -94,23 +95,9 @@ def test_any_document_of_the_schema_round_trips(document: dict[str, Any], spaced
 @pytest.mark.slow
 @pytest.mark.behaviour("state.refuses-by-name")
 @FUZZED
-@given(
-    JSON.map(json.dumps)
-    | st.text()
-    | DOCUMENTS.map(json.dumps).flatmap(lambda t: st.integers(0, len(t)).map(lambda n: t[:n]))
-)
-def test_any_text_is_read_or_refused_by_name(text: str) -> None:
-    outcome = read_or_refused(text)
-
-    assert isinstance(outcome, str) or write(outcome)
-
-
-@pytest.mark.slow
-@pytest.mark.behaviour("state.refuses-by-name")
-@FUZZED
 @given(st.data())
 def test_a_document_with_any_value_anywhere_is_read_or_refused_by_name(data: st.DataObject) -> None:
-    """One value of a document is replaced by any other."""
+    """One value of a document is replaced by any other; and one that is cut off."""
     document = data.draw(DOCUMENTS)
     place: Any = document
     while True:
@@ -119,11 +106,13 @@ def test_a_document_with_any_value_anywhere_is_read_or_refused_by_name(data: st.
             break
         place = place[key]
     place[key] = data.draw(JSON)
-    outcome = read_or_refused(dump(document))
-
-    if isinstance(outcome, Conversation):
-        assert json.loads(write(outcome)) == document
-        show(outcome)
+    text = dump(document)
+    with suppress(UnreadableDocumentError):
+        conversation = read(text)
+        assert json.loads(write(conversation)) == document
+        show(conversation)
+    with suppress(UnreadableDocumentError):
+        read(text[: data.draw(st.integers(0, len(text)))])
 
 
 def unfolded(moment: Any) -> Any:
@@ -156,13 +145,6 @@ def test_any_python_value_of_these_kinds_comes_back(value: Any) -> None:
     stored_text = json.dumps(to_json_value(value), allow_nan=False)
 
     assert repr(from_json_value(json.loads(stored_text))) == repr(value)
-
-
-def read_or_refused(text: str) -> Conversation | str:
-    try:
-        return read(text)
-    except UnreadableDocumentError as refusal:
-        return refusal.code
 
 
 def show(conversation: Conversation) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from state.codec import read, write
 from state.errors import UnreadableDocumentError
+from state.models import Conversation
+from tests.support.dotnet_writer import rewritten
 from tests.support.state_documents import GOLDEN, history_messages
 
 READS_AS: dict[str, list[str]] = {
@@ -130,3 +132,32 @@ def _sorted(value: object) -> object:
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+LINES = (GOLDEN / "forms" / "dotnet.tsv").read_text("utf-8").split("\n")[:-1]
+FORMS = {name: (json.loads(reads), text) for name, reads, text in (line.split("\t") for line in LINES)}
+each_form = pytest.mark.parametrize("name", FORMS)
+
+
+@pytest.mark.behaviour("state.golden")
+@pytest.mark.behaviour("state.interoperates")
+@each_form
+def test_a_form_of_dotnet_reads_as_it_always_has_and_is_written_back(name: str) -> None:
+    """The model gets the same messages as ever, and nothing of the document is lost: no digit, time or order."""
+    reads_as, text = FORMS[name]
+
+    conversation = read(text)
+
+    assert as_the_model_gets(conversation) == reads_as
+    back = write(conversation)
+    assert rewritten(back) == text
+    assert write(read(back)) == back
+
+
+def as_the_model_gets(conversation: Conversation) -> list[str]:
+    """Return the messages that are sent to a model."""
+    parts = [
+        (m.role, [str(c.text) if c.type == "text" else c.type for c in m.contents])
+        for m in history_messages(conversation)
+    ]
+    return [f"{role}: {' '.join(texts)}" for role, texts in parts]

@@ -49,77 +49,43 @@ def test_a_command_that_asks_a_running_app_installs_nothing(tmp_path: Path, comm
 
 
 @pytest.mark.behaviour("template.dev-passes-on")
-@pytest.mark.parametrize(
-    ("typed", "passed"),
-    [
-        ("--auth --verbose", "--watch --auth --verbose"),
-        ("--no-watch --host 0.0.0.0 --port 7072", "--port 7072 --host 0.0.0.0"),
-        ("--group durable --queue-poll 0.5", "--watch --group durable --queue-poll 0.5"),
-    ],
-)
-def test_run_passes_the_options_of_the_host_on_and_watches_unless_told_otherwise(
-    checkout: Checkout, typed: str, passed: str
-) -> None:
-    """The host judges their values; `--watch` is what happens anyway."""
-    finished = checkout.dev("run", *typed.split())
-
-    assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == ["start", *passed.split()]
-
-
-@pytest.mark.behaviour("template.dev-passes-on")
-def test_host_runs_a_command_of_the_local_host_in_the_current_folder(checkout: Checkout, tmp_path: Path) -> None:
-    finished = checkout.dev("host", "inspect", "@counter@one", "--more", folder=tmp_path)
-
-    assert json.loads(finished.stdout.splitlines()[-1]) == {
-        "arguments": ["inspect", "@counter@one", "--more"],
-        "folder": str(tmp_path),
-        "python": str(checkout.folder / ".venv"),
+def test_run_and_host_pass_their_options_on_and_exec_runs_any_program(checkout: Checkout, tmp_path: Path) -> None:
+    """`--watch` is what happens anyway; the Python is that of .venv, and the folder stays."""
+    app, venv = checkout.folder, checkout.folder / ".venv"
+    typed = {
+        "run --auth --verbose": (app, "start --watch --auth --verbose"),
+        "run --no-watch --host 0.0.0.0 --port 7072": (app, "start --port 7072 --host 0.0.0.0"),
+        "run --group durable --queue-poll 0.5": (app, "start --watch --group durable --queue-poll 0.5"),
+        "host inspect @counter@one --more": (tmp_path, "inspect @counter@one --more"),
     }
+    for command, (folder, passed) in typed.items():
+        finished = checkout.dev(*command.split(), folder=tmp_path if folder == tmp_path else None)
 
-
-@pytest.mark.behaviour("template.dev-passes-on")
-def test_exec_runs_any_program_as_if_the_environment_were_activated(checkout: Checkout, tmp_path: Path) -> None:
-    """`python` is the one of .venv, the checkout's packages can be imported, and the folder stays."""
+        told = {"arguments": passed.split(), "folder": str(folder), "python": str(venv)}
+        assert (finished.returncode, json.loads(finished.stdout.splitlines()[-1])) == (7, told)
     question = "import os, sys, devhost; print(sys.prefix, os.environ['VIRTUAL_ENV'], os.getcwd())"
     finished = checkout.dev("exec", "python", "-c", question, folder=tmp_path)
 
-    venv = checkout.folder / ".venv"
     assert finished.stdout.splitlines()[-1] == f"{venv} {venv} {tmp_path}"
 
 
 @pytest.mark.behaviour("template.any-host")
-def test_a_url_chooses_the_tests_of_endpoints_and_hands_them_the_host_and_the_rest_to_pytest(
-    checkout: Checkout,
-) -> None:
-    """In variables, so that no key stands in the command line of pytest."""
-    write_pytest(checkout)
-    finished = checkout.dev("test", "--url", "http://localhost:1", "--mcp-key", "m", "-k", "mcp", AGENTS_TEST_KEY="k")
-
-    started = json.loads(finished.stdout.splitlines()[-1])
-    assert started["arguments"] == ["tests/azure", "-k", "mcp"]
-    assert started["target"] == {
-        "AGENTS_TEST_KEY": "k",
-        "AGENTS_TEST_MCP_KEY": "m",
-        "AGENTS_TEST_URL": "http://localhost:1",
-    }
-
-
 @pytest.mark.behaviour("template.dev-all-cores")
-@pytest.mark.parametrize(
-    ("arguments", "before"),
-    [
-        (["-x"], ON_ALL_CORES),
-        (["tests/agents", "-x"], []),
-    ],
-)
-def test_the_whole_suite_runs_on_all_cores_and_tests_that_are_named_in_one_process(
-    checkout: Checkout, arguments: list[str], before: list[str]
-) -> None:
-    """A few are done before several processes have started, and a debugger wants one."""
+def test_tests_run_on_all_cores_unless_some_are_named_or_a_host_of_endpoints(checkout: Checkout) -> None:
+    """A debugger wants one process. The host is in variables, so that no key stands in the command line of pytest."""
     write_pytest(checkout)
-    finished = checkout.dev("test", *arguments)
+    endpoints = ["--url", "http://localhost:1", "--mcp-key", "m", "-k", "mcp"]
+    target = {"AGENTS_TEST_KEY": "k", "AGENTS_TEST_MCP_KEY": "m", "AGENTS_TEST_URL": "http://localhost:1"}
+    for arguments, passed in (
+        (["-x"], [*ON_ALL_CORES, "-x"]),
+        (["tests/agents", "-x"], ["tests/agents", "-x"]),
+        (endpoints, ["tests/azure", "-k", "mcp"]),
+    ):
+        finished = checkout.dev("test", *arguments, AGENTS_TEST_KEY="k")
+        started = json.loads(finished.stdout.splitlines()[-1])
 
-    assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == [*before, *arguments]
+        assert started["arguments"] == passed
+        assert started["target"] == (target if arguments == endpoints else {"AGENTS_TEST_KEY": "k"})
 
 
 @pytest.mark.behaviour("template.dev-room")
