@@ -21,6 +21,7 @@ from hosting.app import AgentFunctionApp
 from hosting.core.agent.history import history_source
 from hosting.core.archiving import Archiver, Capacity
 from hosting.core.document_writer import Attachments, DocumentWriter
+from hosting.core.stores.archive import Archive
 from hosting.core.stores.memory import MemoryObjects
 from hosting.core.stores.redis import RedisThreadStore
 from hosting.core.thread.conversation import Snapshot
@@ -28,14 +29,15 @@ from hosting.core.thread.events import encode
 from hosting.core.thread.head import NEW
 from hosting.core.thread_log import ThreadLog
 from hosting.core.thread_operations import Store
+from hosting.errors import ArchiveUnavailableError
 from hosting.features.triggers.trigger import TriggerOptions
 from hosting.names import Address
 from hosting.offline.model import OfflineChatClient
 from hosting.settings import Settings
 from state.codec import read
 from state.conversation import append_turn
-from tests.support.bench import ArmedArchive
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.cluster.stores import ArmedObjects
 from tests.support.deliveries import Out, queued
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, ask, served
@@ -149,11 +151,12 @@ def test_an_agent_keeps_its_summaries_and_the_page_has_the_archives_and_defaults
 @pytest.mark.behaviour("archive.page")
 async def test_the_page_shows_the_line_of_an_archive_that_is_away(caplog: pytest.LogCaptureFixture) -> None:
     """The thread's id and the agent's apart."""
-    archive, conversation = ArmedArchive(), read(None)
-    archive.is_down = True
+    archive, conversation = ArmedObjects(MemoryObjects(), ArchiveUnavailableError), read(None)
+    archive.is_away = True
     for run_id in ("r1", "r2"):
         conversation = append_turn(conversation, a_request(run_id), a_response(run_id, "hi"))
-    keeping = DocumentWriter("hub", Capacity(4096, 1024), Archiver(archive, 1), Attachments(MemoryObjects(), 1024))
+    archiver, attachments = Archiver(Archive(archive), 1), Attachments(MemoryObjects(), 1024)
+    keeping = DocumentWriter("hub", Capacity(4096, 1024), archiver, attachments)
 
     with caplog.at_level(logging.WARNING, "hosting.core.document_writer"):
         outcome = Store(Snapshot(conversation, 2, 2, {}), NEW)

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_framework import AgentResponse, Message
 
 from hosting.functions.shutdown import Shutdown, StoppingError
 from tests.support.app.scripted import scripted_agent
-from tests.support.bench import CountingAgent
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
 from tests.support.desk import Desk
 from tests.support.made_app import MEMORY, app_of, ask, served
@@ -204,17 +204,18 @@ LOGGER = logging.getLogger("hosting.core.agent.agent_loop")
 LINE = r"\S+test_shutdown.py:\d+ in run"
 
 
-class Blocking(CountingAgent):
+class Blocking:
     """An agent that blocks its loop, told to `block`, until it is let go."""
 
+    name = "Joker"
+
     def __init__(self) -> None:
-        super().__init__()
         self.let_go: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     async def run(self, messages: Any, **options: Any) -> Any:
         if messages[-1].text == "block":
             self.let_go.get()
-        return await super().run(messages, **options)
+        return AgentResponse(messages=[Message("assistant", [f"echo: {messages[-1].text}"])])
 
 
 class Lines(logging.Handler):
