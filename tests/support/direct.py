@@ -13,11 +13,14 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable
 from contextvars import Context
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 import azure.durable_functions as df
+from azure.functions.decorators.function_app import Function
+from azure.functions.decorators.http import HttpTrigger
 from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -186,26 +189,28 @@ class DirectHost:
     def __init__(self, app: df.DFApp, prefix: str = "/api", sdk: Callable[[Entities], Any] = SignalClient) -> None:
         self._sdk = sdk
         self.functions = {function.get_function_name(): function for function in app.get_functions()}
-        bindings = {
-            name: [json.loads(raw) for raw in function.get_raw_bindings()] for name, function in self.functions.items()
-        }
-        self.bindings = bindings
+        triggers = {name: self.functions[name].get_trigger() for name in sorted(self.functions, key=str.upper)}
         self.entities = Entities(
             {
-                binding["entityName"].lower(): self.functions[name].get_user_function().client_function
-                for name in bindings
-                for binding in bindings[name]
-                if binding["type"] == "entityTrigger"
+                trigger.get_dict_repr()["entityName"].lower(): self.functions[name].get_user_function().client_function
+                for name, trigger in triggers.items()
+                if trigger.type == "entityTrigger"
             }
         )
         routes = [
-            self._route(f"{prefix}/{path}", self.functions[name].get_user_function(), binding, bindings[name])
-            for name in sorted(bindings, key=str.upper)
-            for binding in bindings[name]
-            if binding["type"] == "httpTrigger"
-            for path in dict.fromkeys((binding["route"], binding["route"].removesuffix("/{*path}")))  # also empty
+            self._route(f"{prefix}/{path}", self.functions[name], trigger)
+            for name, trigger in triggers.items()
+            if trigger.type == "httpTrigger"
+            for path in dict.fromkeys((trigger.route, trigger.route.removesuffix("/{*path}")))  # also empty
         ]
         self.asgi = Starlette(routes=routes, exception_handlers={Exception: _failed})
+
+    @cached_property
+    def bindings(self) -> dict[str, list[dict[str, Any]]]:
+        """The bindings of each function, as the worker reads them."""
+        return {
+            name: [json.loads(raw) for raw in function.get_raw_bindings()] for name, function in self.functions.items()
+        }
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call an MCP tool function and return the CallToolResult that its envelope holds."""
@@ -219,21 +224,23 @@ class DirectHost:
 
     async def trigger(self, name: str, **arguments: Any) -> Any:
         """Call a function of the app as the worker does, with the values of its trigger and of its outputs."""
-        return await self.functions[name].get_user_function()(**arguments, **self._clients(self.bindings[name]))
+        function = self.functions[name]
+        return await function.get_user_function()(**arguments, **self._clients(function))
 
-    def _clients(self, bindings: list[dict[str, Any]]) -> dict[str, Any]:
-        clients = [binding["name"] for binding in bindings if binding["type"] == "durableClient"]
-        return {name: self._sdk(self.entities) for name in clients}
+    def _clients(self, function: Function) -> dict[str, Any]:
+        bindings = function.get_bindings()
+        return {binding.name: self._sdk(self.entities) for binding in bindings if binding.type == "durableClient"}
 
-    def _route(self, path: str, handler: Any, binding: dict[str, Any], binding_list: list[dict[str, Any]]) -> Route:
+    def _route(self, path: str, function: Function, trigger: HttpTrigger) -> Route:
+        handler = function.get_user_function()
         durable = getattr(handler, "client_function", None)
 
         async def endpoint(request: Request) -> Response:
             if durable is not None:
                 return await durable(req=request, client=self._sdk(self.entities), context=None)  # type: ignore[no-any-return]
-            return await handler(req=request, **self._clients(binding_list))  # type: ignore[no-any-return]
+            return await handler(req=request, **self._clients(function))  # type: ignore[no-any-return]
 
-        methods = binding.get("methods") or ["GET", "POST", "PUT", "DELETE", "PATCH"]
+        methods = [str(method) for method in trigger.methods or ("GET", "POST", "PUT", "DELETE", "PATCH")]
         route = Route(path.replace("{*path}", "{path:path}"), endpoint, methods=methods)
         route.methods = set(methods)  # Starlette answers HEAD by GET's route; the host by that of HEAD, or with 404
         return route

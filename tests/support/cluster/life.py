@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from hosting.invocation import make_task
 
@@ -37,12 +39,15 @@ class Life:
         self._ends_at, self._is_done, self._ends_at_step = ends_at, is_done, ends_at_step
         self._turn_at, self._meanwhile = turn_at, meanwhile
         self._over: set[asyncio.Future[None]] = set()
+        self._work = WeakSet[_Steps]()
         self._running = asyncio.Event()
         self._running.set()
 
     def end(self) -> None:
         """Have the process do nothing more."""
         self.is_over = True
+        for steps in self._work:
+            steps.leave()
         for over in self._over:
             if not over.done():
                 over.set_result(None)
@@ -78,6 +83,10 @@ class Life:
             self._die()
         return answer
 
+    def begin(self, steps: _Steps) -> None:
+        """Take note of what the process is at."""
+        self._work.add(steps)
+
     def step(self) -> bool:
         """Count one step more of a task; return whether there is one."""
         self.steps += 1
@@ -109,8 +118,6 @@ class Life:
 
 
 _LIFE: ContextVar[Life | None] = ContextVar("life", default=None)
-_LEFT: list[Any] = []
-"""The work in the middle of which processes ended: Python would run its `finally` when it is collected."""
 
 
 def make_living_task(
@@ -126,26 +133,28 @@ class _Steps(Coroutine[Any, Any, Any]):
 
     def __init__(self, life: Life, work: Any) -> None:
         self._life, self._work = life, work
+        life.begin(self)
+
+    def leave(self) -> None:
+        """Keep the work as it is for good: Python would run its `finally` when it is collected, or ends itself."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._work))
 
     def send(self, value: Any) -> Any:
         if self._life.step():
             return self._work.send(value)
-        return self._stay()
+        raise asyncio.CancelledError
 
     def throw(self, *error: Any) -> Any:
         if self._life.step():
             return self._work.throw(*error)
-        return self._stay()
+        raise asyncio.CancelledError
 
     def close(self) -> None:
-        self._work.close()
+        if not self._life.is_over:
+            self._work.close()
 
     def __await__(self) -> Any:
         return self
-
-    def _stay(self) -> Any:
-        _LEFT.append(self._work)
-        raise asyncio.CancelledError
 
 
 class Mortal:
