@@ -14,8 +14,9 @@ from hosting.core.thread.commands import DeleteThread, EndRun
 from hosting.core.thread.run_request import PauseKind, PendingApproval, RunRequest
 from hosting.core.thread_log import epoch_store_key
 from hosting.names import Address
-from state.codec import read
-from state.extension import host_of
+from state.codec import read, write
+from state.conversation import with_log_mark
+from state.extension import LogMark, host_of
 from tests.support.app.scripted import scripted_agent
 from tests.support.cluster.cluster import ADDRESS, HUB, INSTANCE, AppProcess, Cluster
 from tests.support.threads import accept, completed, end
@@ -188,6 +189,21 @@ async def test_all_of_it_stays_where_nobody_knows_what_is_referred_to(app: AppPr
     app.cluster.engine.documents[INSTANCE] = "{"
 
     assert await trim(app) == before
+
+
+@pytest.mark.moved_time
+@pytest.mark.behaviour("erasure.unused-uploads")
+async def test_what_a_document_ahead_of_its_log_refers_to_stays(app: AppProcess) -> None:
+    """Whoever restored an older log may restore a newer one yet (docs/guides/backup.md)."""
+    await app.run("one")
+    documents = app.cluster.engine.documents
+    documents[INSTANCE] = write(with_log_mark(read(documents[INSTANCE]), LogMark(epoch=4, position=90, since=90)))
+    for epoch in (4, 5):
+        await app.attachments.put(app.place(epoch), LEFT)
+
+    kept = [await trim(app, epoch=epoch) for epoch in (4, 5)]
+
+    assert kept == [[*LEFT], []]
 
 
 @pytest.mark.moved_time

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from pydantic import ValidationError
 
 from hosting.client_tools import ClientTool
 from hosting.core.stores.contract import MOST_HEAD_BYTES
@@ -193,6 +194,12 @@ def test_what_a_newer_version_wrote_is_not_decided_on() -> None:
     ):
         with pytest.raises(NewerVersionError):
             read()
+
+
+def test_a_damaged_event_of_the_newest_version_is_not_taken_for_a_newer_one() -> None:
+    """No other process could answer for it."""
+    with pytest.raises(ValidationError):
+        events.decode(b'{"v": %d, "kind": "accepted"}' % versions.NEWEST_VERSION)
 
 
 def asking(**members: Any) -> Command:

@@ -279,6 +279,15 @@ async def test_a_key_makes_one_schedule(both: tuple[Scheduling, Scheduling]) -> 
         await both[0].made(key="k", times=ONE_TIME)
 
 
+@pytest.mark.behaviour("schedules.made-once")
+async def test_a_key_still_names_its_schedule_once_the_time_of_that_has_passed(one: Scheduling) -> None:
+    """A caller whose answer was lost repeats the same request, however late."""
+    name = await one.made(ONE_TIME, key="k")
+    one.now += 120.0
+
+    assert await one.made(ONE_TIME, key="k") == name
+
+
 @pytest.mark.behaviour("schedules.owners")
 async def test_no_burst_makes_more_schedules_than_an_owner_may_have(both: tuple[Scheduling, Scheduling]) -> None:
     """Of two processes at the same moment; a place that was given back is free at once, and that of a maker who died

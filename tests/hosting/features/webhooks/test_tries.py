@@ -12,6 +12,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from hosting.core.thread.commands import DeleteThread
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
@@ -197,6 +198,20 @@ async def test_who_purges_the_instances_of_a_deleted_thread_ends_its_clocks(yard
         outcomes += [instance.outcome for instance in receipt.instances if instance.id == clock]
 
     assert (outcomes, engine.clocks) == (["pending", "deleted"], {})
+
+
+@pytest.mark.behaviour("http.exports-threads")
+async def test_an_export_has_all_deliveries_of_a_thread_however_many(yard: Yard) -> None:
+    """They are read page by page."""
+    order = await yard.end()
+    await yard.deliver()
+    record = await yard.record(order)
+    for number in range(450):
+        await yard.webhooks.deliveries.put(replace(order, run_id=f"r{number}"), 0, record)
+
+    export = await yard.app.threads.export(ADDRESS, yard.app.engine)
+
+    assert len(export.kept["webhooks"]) == 451
 
 
 async def test_a_webhook_that_is_no_longer_allowed_is_not_sent_to(yard: Yard) -> None:
