@@ -16,7 +16,7 @@ from hosting.core.stores.contract import Appended, Row, StoredHead, Unknown
 from hosting.core.stores.sqlite import THREADS, SqliteThreadStore
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
-from tests.contracts.thread_appends import ADDRESS, behind, texts, write
+from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, write
 
 ROOT = Path(__file__).resolve().parents[2]
 CANARY = b"canary-9f27 "
@@ -143,6 +143,19 @@ async def test_what_was_forgotten_trimmed_or_replaced_is_in_no_file_of_the_store
     await store.scrub()
 
     assert [canary(address) in bytes_of(path) for address in (forgotten, trimmed, replaced)] == [False] * 3
+
+
+@pytest.mark.behaviour("log.erase")
+async def test_an_erased_row_shows_nothing_of_what_others_write_later(path: Path) -> None:
+    """Not even once the file was written anew: what is kept then takes the places of what was erased."""
+    store = SqliteThreadStore(path, "hub", reclaimed_bytes=0)
+    head = await write(store, None, b"one", rows=(Row("run-1", 1, b"first"),))
+    await store.erase(ADDRESS, head.position)
+    await write(store, None, b"two", b"three", b"four", address=ELSEWHERE)
+
+    row = await store.row(ADDRESS, "run-1")
+    await store.close()
+    assert row == Row("run-1", 1, b"")
 
 
 @pytest.mark.behaviour("log.erase")

@@ -195,3 +195,4 @@ def test_a_document_of_plain_entries_is_what_it_is_by_its_models(history: list[d
     assert seen(lean)[:2] == seen(whole)[:2]
     assert write(lean) == text
     assert lean == whole
+    assert lean != read(text_of([*history, {"x": 2}]))

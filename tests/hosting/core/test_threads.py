@@ -21,7 +21,8 @@ from state.codec import read, write
 from state.conversation import with_log_mark, without_oldest
 from state.extension import LogMark
 from state.models import entry_text
-from tests.support.cluster.cluster import ADDRESS, AGENT, HUB, INSTANCE, AppProcess, call
+from tests.support.cluster.cluster import ADDRESS, AGENT, HUB, INSTANCE, AppProcess, Cluster, call
+from tests.support.cluster.life import Life
 from tests.support.state_documents import history_messages
 
 pytestmark = pytest.mark.moved_time
@@ -213,6 +214,19 @@ async def test_whoever_meets_a_deletion_under_way_signals_for_it(two: Two) -> No
         signalled[name] = [operation for operation, _ in other.engine.sent].count("delete")
 
     assert signalled == dict.fromkeys(meetings, 1)
+
+
+@pytest.mark.behaviour("service.delete")
+async def test_a_reset_that_a_deletion_overtakes_is_refused_and_has_that_finished(cluster: Cluster) -> None:
+    """Whoever deleted the thread died before its signal."""
+    other = cluster.process()
+    await other.answered()
+    one = cluster.process(Life(turn_at=3, meanwhile=lambda: other.log.execute(ADDRESS, DeleteThread(1.0))))
+
+    with pytest.raises(ThreadDeletingError):
+        await one.threads.reset(ADDRESS, one.engine)
+
+    assert cluster.engine.sent[-1] == ("delete", {"logged": True})
 
 
 @pytest.mark.behaviour("service.delete")
