@@ -217,16 +217,22 @@ async def test_whoever_meets_a_deletion_under_way_signals_for_it(two: Two) -> No
 
 
 @pytest.mark.behaviour("service.delete")
-async def test_a_reset_that_a_deletion_overtakes_is_refused_and_has_that_finished(cluster: Cluster) -> None:
-    """Whoever deleted the thread died before its signal."""
+@pytest.mark.parametrize(("act", "turn_at"), [("reset", 3), ("find", 4), ("cancel", 4)])
+async def test_whoever_a_deletion_overtakes_signals_for_it(cluster: Cluster, act: str, turn_at: int) -> None:
+    """It is begun between what they read and what they append, by a process that dies then. A reset is refused."""
     other = cluster.process()
-    await other.answered()
-    one = cluster.process(Life(turn_at=3, meanwhile=lambda: other.log.execute(ADDRESS, DeleteThread(1.0))))
+    other.agent.gate.clear()
+    running = await other.start(call("open"))
+    one = cluster.process(Life(turn_at=turn_at, meanwhile=lambda: other.log.execute(ADDRESS, DeleteThread(1.0))))
+    cluster.engine.signals.clear()
 
-    with pytest.raises(ThreadDeletingError):
-        await one.threads.reset(ADDRESS, one.engine)
+    if act == "reset":
+        with pytest.raises(ThreadDeletingError):
+            await one.threads.reset(ADDRESS, one.engine)
+    else:
+        await (one.runs.find if act == "find" else one.runs.cancel)(ADDRESS, running.run_id, one.engine)
 
-    assert cluster.engine.sent[-1] == ("delete", {"logged": True})
+    assert cluster.engine.sent == [("delete", {"logged": True})]
 
 
 @pytest.mark.behaviour("service.delete")
