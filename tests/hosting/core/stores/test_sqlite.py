@@ -94,6 +94,31 @@ async def test_a_small_step_that_raises_fails_alone(file: Path, writer: StoreFil
     assert noted(file) == ["first", "second", "third"]
 
 
+async def test_a_writer_closes_behind_the_steps_that_wait(file: Path, writer: StoreFile) -> None:
+    """All are committed, and its thread ends, also where its end waits behind the last step."""
+    is_free, at_work = threading.Event(), threading.Event()
+
+    def slow(connection: sqlite3.Connection) -> str:
+        at_work.set()
+        assert is_free.wait(GUARD_SECONDS)
+        return note("second")(connection)
+
+    steps = [asyncio.create_task(writer.do(slow))]
+    await asyncio.to_thread(at_work.wait, GUARD_SECONDS)
+    steps.append(asyncio.create_task(writer.do(note("third"))))
+    await asyncio.sleep(0)
+    jobs, closing = writer._jobs, asyncio.create_task(writer.close())
+    await asyncio.sleep(0)
+    is_free.set()
+
+    closed, _ = await asyncio.wait([closing], timeout=GUARD_SECONDS)
+    if not closed and jobs is not None:
+        jobs.put(None)  # else this process would never end
+    assert closed
+    assert await asyncio.gather(*steps) == [WORDS.name] * 2
+    assert noted(file) == ["first", "second", "third"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="a file system without POSIX modes")
 def test_the_folder_that_is_made_for_a_file_is_closed_to_other_users(tmp_path: Path) -> None:
     """Conversations are in it; one that was there keeps its mode, which somebody chose."""
