@@ -40,6 +40,16 @@ async def test_a_picture_of_the_largest_size_is_taken(direct: Api) -> None:
     assert (answer.status_code, len(largest) > 262_140) == (200, True)
 
 
+@pytest.mark.behaviour("http.contents-limits")
+async def test_a_reference_has_at_most_2048_characters(direct: Api) -> None:
+    """One of that length is taken."""
+    uris = [REFERENCE["uri"].ljust(length, "g") for length in (2048, 2049)]
+
+    answers = [await direct.ask("see", contents=[{**REFERENCE, "uri": uri}]) for uri in uris]
+
+    assert [answer.status_code for answer in answers] == [200, 400]
+
+
 PDF = {"$type": "data", "uri": "data:application/pdf;base64,aGk="}
 FILE = {"$type": "hostedFile", "fileId": "f-1"}
 

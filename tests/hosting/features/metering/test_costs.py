@@ -145,6 +145,7 @@ def _workflow() -> Workflow:
         (lambda: Budget(tokens=1, prices=None), "prices of a Budget is 'None', which is not a mapping"),  # type: ignore[arg-type]
         (lambda: Budget(cost=1, prices=[("small", Price(1, 2))]), "which is not a mapping"),  # type: ignore[arg-type]
         (lambda: Budget(cost=1, prices={7: Price(1, 2)}), "has a price of '7', which is not a model name"),  # type: ignore[dict-item]
+        (lambda: Budget(cost=1, prices={" ": Price(1, 2)}), "has a price of ' ', which is not a model name"),
         (lambda: Price(input=-1, output=1), "input of a Price is '-1'"),
         (
             lambda: app_of(spender(client=priced("other")), budget=Budget(cost=1, prices=A_CALL)),

@@ -103,8 +103,10 @@ async def test_an_answer_to_a_run_whose_state_is_not_of_this_app_ends_by_its_nam
 
     async with served(app_of(workflow=flow, environ=log.environ)) as (_, http):
         answer = await http.post(f"{THREAD}/approvals/{waiting['id']}", json={"value": {"approved": True}})
+        runs = (await http.get(f"{THREAD}/runs")).json()["runs"]
 
     assert (answer.json()["code"], sentence in answer.json()["detail"]) == (code, True), answer.text
+    assert [run.get("code") for run in runs] == [code, None]  # the run that was to go on, and the run that asked
 
 
 def nameless_flow() -> Workflow:
