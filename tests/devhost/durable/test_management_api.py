@@ -237,6 +237,8 @@ async def test_json_that_python_cannot_decode_twice_fails_its_operation_and_the_
     await engine.state_is(EntityId("counter", "k"), "null")
     assert (reply.status_code, (await engine.client.get("/entities/counter/k")).text) == (202, "null")
     assert "@counter@k: the signal 'add' failed, and no caller sees it: " in caplog.text
+    await ended(engine, "entities", "e")
+    assert "'boom' failed, and no caller" not in caplog.text  # its caller saw that
 
 
 async def test_a_deleted_entity_reads_null_and_a_purged_one_is_gone(engine: RunningEngine) -> None:

@@ -223,9 +223,11 @@ class Lines(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
+        self.count = 0
         self._told: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def emit(self, record: logging.LogRecord) -> None:
+        self.count += 1
         self._told.put(record.getMessage())
 
     async def next(self) -> str:
@@ -273,6 +275,7 @@ async def test_a_process_whose_agents_are_blocked_takes_no_new_run_until_they_go
     assert re.search(rf"blocked for \d+ s by {LINE}, and no new runs start", refused.json()["detail"])
     assert (ended.status_code, after) == (200, [200, 200])
     assert gone_on.startswith("The agent loop was blocked for ")
+    assert lines.count < 10  # each after twice the time of the last
 
 
 @pytest.mark.slow
