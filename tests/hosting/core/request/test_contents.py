@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.core.request.contents import limits_of, model_inputs, read_contents
+from hosting.core.request.contents import contents_schema, limits_of, model_inputs, read_contents
 from hosting.errors import ConfigurationError, UnsupportedContentError
 from hosting.offline.model import OfflineChatClient
 from hosting.settings import read_settings
@@ -94,6 +94,15 @@ def test_what_is_not_declared_is_refused_before_the_run(setting: str, content: d
         read_contents([content], limits)
 
     assert "the model of this agent takes text" in refused.value.detail
+
+
+@pytest.mark.behaviour("http.model-inputs")
+def test_the_document_has_the_kinds_of_contents_that_the_model_takes() -> None:
+    settings = [read_settings({"AGENT_MODEL_INPUTS": inputs}) for inputs in ("text", "hostedFile", "audio/*", "*/*")]
+    schemas = [contents_schema(limits_of(None, each))["items"]["oneOf"] for each in settings]
+
+    kinds = [[schema["properties"]["$type"]["const"] for schema in each] for each in schemas]
+    assert kinds == [["text"], ["text", "hostedFile"], ["text", "data"], ["text", "data", "uri"]]
 
 
 @pytest.mark.parametrize(("names", "wrong"), [("image/*", "image/*"), (["image/*", "pictures"], "pictures")])

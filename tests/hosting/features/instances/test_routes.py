@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.support.flows import FLOWS, asking_flow
-from tests.support.made_app import app_of, served
+from tests.support.made_app import MEMORY, app_of, served
 
 WAIT = {"waitForResponse": "true"}
 
@@ -78,12 +78,13 @@ async def test_what_fits_nothing_is_refused(http: httpx.AsyncClient) -> None:
 @pytest.mark.parametrize("named", ["Asking/", ""])
 async def test_a_question_is_answered_by_upstreams_names(named: str) -> None:
     """It stands in the status with the address of its answer; all that was yielded is the output."""
-    async with served(app_of(workflow=asking_flow)) as (_, http):
+    async with served(app_of(workflow=asking_flow, environ={**MEMORY, "AGENT_MAX_BODY_BYTES": "1024"})) as (_, http):
         started = await http.post(f"/api/workflow/{named}run", params=WAIT, content=b"tea")
         place = started.json()["statusQueryGetUri"]
         asks = (await http.get(place)).json()
         (question,) = asks["pendingHumanInputRequests"]
         wrong = await http.post(question["respondUrl"], json={"note": 1})
+        large = await http.post(question["respondUrl"], json={"approved": True, "note": "n" * 1024})
         answer = await http.post(question["respondUrl"], json={"approved": True})
         again = await http.post(question["respondUrl"], json={"approved": True})
         other = await http.post(question["respondUrl"], json={"approved": False})
@@ -97,6 +98,7 @@ async def test_a_question_is_answered_by_upstreams_names(named: str) -> None:
     assert question["responseType"]["required"] == ["approved"]
     assert question["respondUrl"] == started.json()["respondUri"].replace("{requestId}", question["requestId"])
     assert (wrong.json()["code"], other.json()["code"]) == ("invalid_input", "approval_answered")
+    assert (large.status_code, large.json()["code"]) == (413, "body_too_large")
     assert (
         answer.json()
         == again.json()
