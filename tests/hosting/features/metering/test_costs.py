@@ -15,6 +15,7 @@ from agent_framework import (
     ChatResponse,
     ChatResponseUpdate,
     Content,
+    ContextProvider,
     FunctionInvocationLayer,
     Message,
     ResponseStream,
@@ -24,6 +25,7 @@ from agent_framework import (
 
 from hosting.app import Budget, Price, Principal
 from hosting.errors import ConfigurationError
+from hosting.options import Retry
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, ask, served
 from tests.support.spender import CALLS, priced, spender
@@ -114,6 +116,29 @@ async def test_a_model_that_is_known_to_have_no_price_is_not_called() -> None:
     assert CALLS == ["0"]
     with pytest.raises(ConfigurationError, match="has no price of its model 'third'"):
         app_of(chosen, budget=Budget(cost=100, prices={"other": A_CALL["small"]}))
+
+
+class _Breaking(ContextProvider):
+    """Fails behind the first call of the model, and before any other."""
+
+    async def before_run(self, **given: Any) -> None:
+        if CALLS:
+            raise RuntimeError("The store of my own is away.")
+
+    async def after_run(self, **given: Any) -> None:
+        raise RuntimeError("The store of my own is away.")
+
+
+@pytest.mark.behaviour("http.cost")
+async def test_a_run_that_fails_before_its_model_is_asked_again_cost_what_its_first_attempt_did() -> None:
+    agent = Agent(client=priced("small"), name="Joker", context_providers=[_Breaking("breaking")])
+    app = app_of()
+    app.add_agent(agent, retry=Retry(attempts=2, first_pause_seconds=0), budget=Budget(cost=10, prices=A_CALL))
+    async with served(app) as (_, http):
+        failed = await ask(http, "0", thread_id="t")
+        (run,) = (await http.get(f"{THREADS}/t/runs")).json()["runs"]
+
+    assert (failed.json()["code"], run["attempts"], run["cost"], CALLS) == ("run_failed", 2, "5.000001", ["0"])
 
 
 def _workflow() -> Workflow:

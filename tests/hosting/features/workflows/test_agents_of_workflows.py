@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Never
 
@@ -27,10 +28,14 @@ from agent_framework import (
 )
 from agent_framework.orchestrations import ConcurrentBuilder, GroupChatBuilder, GroupChatState, SequentialBuilder
 
+from hosting.core.thread.events import Delta
 from hosting.errors import ConfigurationError
 from hosting.features.workflows import as_agent
 from tests.support.app.scripted import ScriptedModel, scripted_agent
+from tests.support.cluster.cluster import Cluster
+from tests.support.cluster.life import DiedError
 from tests.support.event_stream import parse, words
+from tests.support.killed_runs import die_at
 from tests.support.made_app import app_of, served
 
 MESSAGES = ("say one", "recall", "see")
@@ -245,3 +250,40 @@ async def test_a_function_is_an_agent_too() -> None:
         body = await run(http, "hello", name="Caller")
 
     assert (body["response"], plain) == ("['HELLO']", "['HELLO']")
+
+
+class Teller(Executor):
+    """Yields its name, and has the next one begin."""
+
+    @handler
+    async def tell(self, given: list[Message], ctx: WorkflowContext[list[Message], str]) -> None:
+        await ctx.yield_output(self.id)
+        await ctx.send_message(given)
+
+
+def telling() -> WorkflowAgent:
+    first, second, third = (Teller(name) for name in ("first", "second", "third"))
+    graph = WorkflowBuilder(name="Flow", start_executor=first).add_edge(first, second).add_edge(second, third)
+    return graph.build().as_agent("Joker")
+
+
+@pytest.mark.moved_time
+@pytest.mark.behaviour("workflows.as-agent")
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_wherever_its_process_is_killed_its_text_goes_on_where_it_stood(when: str) -> None:
+    """What it yielded before its newest checkpoint is neither taken back from whoever reads along nor told again."""
+    kills = 0
+    for number in range(1, 20):
+        cluster = Cluster(telling, settings={"AGENT_STREAM_BATCH_SECONDS": "0"})
+        one, other = cluster.process(), cluster.process()
+        run_id = await one.open("go", streamed=True)
+        die_at(one, number, when)
+        with suppress(DiedError):
+            await one.deliver(run_id)
+            break
+        await other.deliver(run_id)
+        kills += 1
+        deltas = [event for event in await other.run_events(run_id) if isinstance(event, Delta)]
+        await cluster.close()
+        assert {(delta.offset, delta.text) for delta in deltas} == {(0, "first"), (5, "\n\nsecond"), (13, "\n\nthird")}
+    assert kills > 7
