@@ -31,6 +31,10 @@ async def raises() -> str:
     raise FunctionFailedError("ValueError: bad")
 
 
+async def breaks() -> str:
+    raise OSError("no file handle is left")
+
+
 async def hangs() -> str:
     await asyncio.Event().wait()
     return ""
@@ -95,6 +99,19 @@ async def test_a_termination_does_not_wait_until_a_failing_orchestrator_is_tried
         assert await clock.next_alarm() == 3.0
         await engine.hub.terminate("i", "enough")
         assert await engine.ended("i") == ("Terminated", "enough")
+
+
+@pytest.mark.behaviour("engine.stalls-not-loses")
+async def test_a_fault_of_the_host_itself_fails_no_instance() -> None:
+    """The instance is tried again, and goes on."""
+    clock, functions = ManualClock(), TurnsBad()
+    functions.act = breaks
+    async with running(functions, clock=clock) as engine:
+        await engine.hub.start("code", "i", None)
+        assert await clock.next_alarm() == 3.0
+        functions.act = answers(json.dumps({"isDone": True, "actions": [[]], "output": 1, "schemaVersion": 2}))
+        clock.advance(3)
+        assert await engine.ended("i") == ("Completed", 1)
 
 
 async def suspended(engine: RunningEngine, functions: TurnsBad, act: Act) -> None:

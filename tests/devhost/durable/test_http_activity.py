@@ -99,7 +99,10 @@ MULTIPART = {"Content-Type": "multipart/form-data"}
         ({"method": "GET", "uri": "http://h/", "tokenSource": {"resource": "r"}}, "has no managed identity"),
         ({"method": "GET", "uri": "http://127.0.0.1:1/"}, r"\(127.0.0.1:1\)"),
         ({"method": "GET", "uri": "{origin}/cut"}, "An error occurred while sending the request: "),
-        ({"method": "GET", "uri": "{origin}/reset"}, "An error occurred while sending the request: Connection reset by peer"),
+        (
+            {"method": "GET", "uri": "{origin}/reset"},
+            "An error occurred while sending the request: Connection reset by peer",
+        ),
     ],
 )
 async def test_a_request_that_gets_no_answer_fails_by_name(origin: str, wanted: dict[str, Any], message: str) -> None:

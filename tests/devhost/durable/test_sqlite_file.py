@@ -15,7 +15,7 @@ import pytest
 from devhost.durable.engine import reset
 from devhost.durable.records import Entity, EntityId, Operation, Outgoing, Read, Step, entity_target
 from devhost.durable.store import tables
-from devhost.durable.store.erasing import OWE
+from devhost.durable.store.erasing import OWE, Eraser
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.errors import StoreUnreadableError, StoreUnwritableError
 from tests.support.canary import gone, holds
@@ -84,6 +84,31 @@ async def test_a_reader_neither_stalls_a_deletion_nor_keeps_its_text_for_ever(tm
             await asyncio.wait_for(store.commit(kept("1", "next")), 5)
             assert holds(tmp_path, b"a secret")
         await asyncio.wait_for(gone(tmp_path, b"a secret"), 5)
+
+
+@pytest.mark.behaviour("engine.deleted-texts")
+async def test_a_deletion_that_cannot_be_done_yet_is_tried_again_and_told_unless_it_only_waits(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever holds the file lets go of it sooner or later; a file that takes no writes, for one, may stay so."""
+    async with opened(tmp_path) as store:
+        await store.commit(kept("1"))
+    eraser, tries = Eraser(tmp_path / "durable.db"), list[tuple[bool, bool]]()
+
+    def erase() -> None:
+        eraser.erase(connection, is_last=True)
+        tries.append((eraser.is_due, "Deleted texts are still in" in caplog.text))
+
+    with contextlib.closing(sqlite3.connect(tmp_path / "durable.db", isolation_level=None)) as connection:
+        connection.execute(OWE)
+        with held_by_another(tmp_path, "IMMEDIATE"):
+            erase()
+        connection.execute("PRAGMA query_only = ON")
+        erase()
+        connection.execute("PRAGMA query_only = OFF")
+        erase()
+
+    assert tries == [(True, False), (True, True), (False, True)]
 
 
 def moving_steps(chosen: random.Random) -> tuple[list[Step], set[bytes]]:
