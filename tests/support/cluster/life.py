@@ -60,6 +60,10 @@ class Life:
         """Go on."""
         self._running.set()
 
+    async def is_awake(self) -> None:
+        """Return once it is not frozen."""
+        await self._running.wait()
+
     def end_at(self, call: int, *, is_done: bool) -> None:
         """Have it end at that call from now, counted from 1: before it, or after it is done."""
         self._ends_at, self._is_done = self.calls + call, is_done
@@ -70,7 +74,7 @@ class Life:
 
     async def through(self, call: Coroutine[Any, Any, T]) -> T:
         """Make a call, unless the life ends before it."""
-        await self._running.wait()
+        await self.is_awake()
         self.calls += 1
         if self.calls == self._turn_at and self._meanwhile is not None:
             await self._meanwhile()
@@ -78,7 +82,7 @@ class Life:
             call.close()
             self._die()
         answer = await call
-        await self._running.wait()
+        await self.is_awake()
         if self.is_over or self.calls == self._ends_at:
             self._die()
         return answer
