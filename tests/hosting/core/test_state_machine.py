@@ -22,7 +22,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from hosting.core.agent.agent_loop import RUN
 from hosting.core.broadcast import LoggedEvent
-from hosting.core.thread.events import TERMINALS, Accepted, Claimed, Completed, Joined, RunEvent
+from hosting.core.thread.events import (
+    TERMINALS,
+    Accepted,
+    Claimed,
+    Completed,
+    Joined,
+    ModelResult,
+    RunEvent,
+    ToolResult,
+    ToolStarted,
+)
 from hosting.core.thread.run_request import StartRun
 from hosting.errors import HostingError
 from hosting.listing import Window
@@ -36,6 +46,8 @@ from tests.support.seeds import repeated
 
 THREADS = st.sampled_from(["red", "blue"])
 PROCESSES = st.integers(0, 1)
+TAKEN_OVER = st.floats(LEASE_SECONDS + 4, LEASE_SECONDS + 14)
+"""After so many seconds another process has a run whose holder was cut off, or is at it, or is about to take it."""
 ALL = Window(10_000, None, None, is_newest_first=False)
 
 pytestmark = [
@@ -72,10 +84,11 @@ class Threads(RuleBasedStateMachine):
         self.carried = 0
         self.described: dict[str, set[int]] = {}
 
-    @initialize()
-    def begin(self) -> None:
-        """Begin with two processes, and one that only looks on."""
+    @initialize(process=PROCESSES, seconds=TAKEN_OVER)
+    def begin(self, process: int, seconds: float) -> None:
+        """Begin with two processes, of which one stands while the other takes its run, and one that only looks on."""
         self.do(self._begin())
+        self.cut_off("red", process, seconds, stands=True)
 
     async def _begin(self) -> None:
         self.cluster = Cluster(self.agent)
@@ -287,26 +300,46 @@ class Threads(RuleBasedStateMachine):
         self.begin_to_charge(thread, process, seconds)
         self.processes[process].die()
         self.do(self._restart(process))
-        self.ask(1 - process, partial(self._start, turn=self.turns[-1]))
+        self.take_over(1 - process)
         self.sleep(LEASE_SECONDS + 5)
 
-    @rule(thread=THREADS, process=PROCESSES, seconds=st.floats(LEASE_SECONDS, LEASE_SECONDS + 4 * THINKING_SECONDS))
-    def cut_off(self, thread: str, process: int, seconds: float) -> None:
-        """Have a process without its store for so long that another one takes its run, and may be at it still."""
+    @rule(thread=THREADS, process=PROCESSES, seconds=TAKEN_OVER, stands=st.booleans())
+    def cut_off(self, thread: str, process: int, seconds: float, stands: bool) -> None:
+        """Have a process stand, or be without its store, until another one has its run, and may be at it still."""
         self.begin_to_charge(thread, process, THINKING_SECONDS / 2)
-        self.processes[process].store.is_away = True
-        self.ask(1 - process, partial(self._start, turn=self.turns[-1]))
+        by = self.processes[process]
+        if stands:
+            by.life.freeze()
+        by.store.is_away = not stands
+        self.take_over(1 - process)
         self.sleep(seconds)
-        self.processes[process].store.is_away = False
+        by.life.thaw()
+        by.store.is_away = False
         self.sleep(THINKING_SECONDS)
 
     def begin_to_charge(self, thread: str, process: int, seconds: float) -> None:
-        """Have a process begin a turn of several steps on a new thread, which both follow, and let so long pass."""
+        """Have a process begin a turn of several steps on a new thread, which both follow, and let so long pass.
+
+        A process that is dead is replaced before.
+        """
+        for each, by in enumerate(self.processes):
+            if by.life.is_over:
+                self.do(self._restart(each))
         self.start(f"{thread}{len(self.turns)}", process, "charge")
         self.sleep(0.1)
         for each in (process, 1 - process):
             self.ask(each, partial(self._follow, turn=self.turns[-1]))
         self.sleep(seconds)
+
+    def take_over(self, process: int) -> None:
+        """Have a process asked for the newest turn, and its entity, which does it once its holder is gone."""
+        turn = self.turns[-1]
+        self.ask(process, partial(self._start, turn=turn))
+        if turn.run_id is not None:
+            order = {"run_id": turn.run_id, "logged": True}
+            signal = Signal(*self.observer.address(turn.thread).entity, "run", order)
+            self.cluster.engine.signals.append(signal)
+            self.do(self._deliver(self.processes[process], signal, True))
 
     @rule(process=PROCESSES, steps=st.integers(1, 60))
     def kill_soon(self, process: int, steps: int) -> None:
@@ -368,6 +401,7 @@ class Threads(RuleBasedStateMachine):
         queued: dict[str, str] = {}
         claims: Counter[str] = Counter()
         accepted: Counter[str] = Counter()
+        recorded: Counter[str] = Counter()
         for _, event in await last.log.events(address, 0):
             if isinstance(event, Accepted):
                 ends[event.run_id] = []
@@ -377,12 +411,17 @@ class Threads(RuleBasedStateMachine):
                 claims[event.run_id] += 1
             if isinstance(event, TERMINALS):
                 ends[event.run_id].append(event)
+            if isinstance(event, ModelResult):
+                recorded[f"{event.run_id}: model call {event.number}"] += 1
+            if isinstance(event, ToolStarted | ToolResult):
+                recorded[f"{event.run_id}: {event.kind} {event.key}"] += 1
             if isinstance(event, Completed) and "of claim" in str(event.entry):
                 is_own = f"of claim {claims[event.run_id]}." in str(event.entry)
                 self.check(is_own, f"{event} is not of claim {claims[event.run_id]}")
             if isinstance(event, Joined):
                 queued.pop(event.run_id)
         self.check(max(accepted.values(), default=1) == 1, f"{thread} accepted {accepted}")
+        self.check(max(recorded.values(), default=1) == 1, f"{thread} has recorded {recorded}")
         promised = {turn.run_id for turn in self.turns}
         for run_id, found in ends.items():
             is_right = len(found) == 1 if run_id in promised else len(found) < 2
