@@ -64,7 +64,7 @@ class IdentityProvider:
         self.managed_identity = f"http://127.0.0.1:{self._plain.server_port}/msi"
         self.keys = f"http://127.0.0.1:{self._plain.server_port}/keys"
         for server in (self._tls, self._plain):
-            threading.Thread(target=server.serve_forever, daemon=True).start()
+            threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
 
     def stop(self) -> None:
         """End both listeners."""

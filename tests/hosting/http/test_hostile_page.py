@@ -154,7 +154,7 @@ def elsewhere(host: RunningHost, tmp_path: Path) -> Iterator[str]:
     (tmp_path / "index.html").write_text(tries)
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://{ELSEWHERE}:{server.server_port}/"
     server.shutdown()
     server.server_close()

@@ -84,7 +84,7 @@ def origin() -> Iterator[str]:
     """Where the page is served, which is not where the app is."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(ROOT / "docs"))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
