@@ -22,8 +22,10 @@ STOP_SECONDS = 30.0
 THINKING = """
 import asyncio
 import os
+from functools import partial
 from pathlib import Path
 
+import hosting.app
 from agent_framework import Agent, tool
 from tests.support.answering import AnsweringClient, calls, says
 
@@ -44,8 +46,10 @@ def charge() -> str:
     return "charged"
 
 
+hosting.app.Shutdown = partial(hosting.app.Shutdown, grace_seconds=1.0)
 app = AgentFunctionApp(agents=[Agent(Thinking(), "Do as told.", name="Joker", tools=[charge])])
 """
+"""An app whose runs may work for a second on when its host is told to stop."""
 
 
 async def kinds(app: KilledApp) -> list[str]:
