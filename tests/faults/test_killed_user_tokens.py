@@ -87,8 +87,11 @@ def users(tmp_path: Path, stores: dict[str, str], tmp_path_factory: pytest.TempP
 
 @pytest.mark.behaviour("user-tokens.survives-kill")
 @pytest.mark.behaviour("user-tokens.of-runs-that-nobody-waits-for")
-@pytest.mark.parametrize("waits", [True, False], ids=["waits", "leaves"])
-@pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first="after 2", rest=["before 3"]), indirect=["stores"])
+@pytest.mark.parametrize(
+    ("point", "waits", "stores"),
+    kept_in(*KINDS, first=("after 2", False), rest=[("after 2", True), ("before 3", True), ("before 3", False)]),
+    indirect=["stores"],
+)
 async def test_a_run_that_another_process_takes_up_waits_for_its_user(users: Users, point: str, waits: bool) -> None:
     """Around the begin of the call and its result. Bob's token does not help Ada's run, and nobody printed one."""
     body = {"message": "call mail 5", "thread_id": users.thread_id, "wait_for_response": waits}

@@ -139,8 +139,8 @@ async def test_many_turns_over_many_threads_leave_memory_within_its_bounds(tmp_p
     assert grown < 60
 
 
-EXPORTED = 100
-"""Threads of an owner, of 400 kB each: ten pages."""
+EXPORTED = 48
+"""Threads of an owner, with 400 kB asked and answered each: ten pages."""
 SAID = "x" * 400_000
 
 
