@@ -88,7 +88,7 @@ def outside() -> Iterator[HTTPServer]:
     """Serve for as long as the block runs; `asked` are the verbs of the requests that came."""
     server = HTTPServer(("127.0.0.1", 0), Outside)
     server.asked = []  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
         yield server
