@@ -72,7 +72,7 @@ def drive(recording: Recording, folder: Path) -> Seen:
 
     Drivers wait as long as Microsoft's host took. So their parts are driven at once, each against a host of its own.
     """
-    with ThreadPoolExecutor() as threads:
+    with ThreadPoolExecutor(len(recording.parts)) as threads:
         runs = list(threads.map(lambda part: _driven(recording, folder / "_".join(part), part), recording.parts))
     seen = Seen(folder / "exchanges.jsonl", folder / "payloads.jsonl")
     for name in (seen.exchanges.name, seen.payloads.name):
