@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from conformance.__main__ import ADAPTERS, ALL_CHECKS
-from conformance.trial import Result, Trial, result_of
+from conformance.trial import Check, Result, Trial
+from tests.conformance.at_once import made_at_once
 from tests.conformance.kept import UPSTREAM
 from tests.support.running_host import RunningHost
 
@@ -59,6 +60,21 @@ class KilledHost:
         return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in files)
 
 
+KILLED_AT_ONCE = (
+    {"kill.running", "kill.queued", "kill.key", "kill.stream"},
+    {"kill.conversation", "kill.approval", "kill.ask", "kill.pause", "kill.default", "kill.client-tool"},
+)
+"""What one kill hits: runs that are as slow as each other, and what waits. All others have a kill of their own."""
+
+
+def rounds() -> list[list[Check]]:
+    """Return all checks, each with those that are made at once with it."""
+    unkilled = {check.name for check in ALL_CHECKS if not check.name.startswith("kill.")}
+    sharing = [unkilled, *KILLED_AT_ONCE]
+    alone = [{check.name} for check in ALL_CHECKS if not any(check.name in names for names in sharing)]
+    return [[check for check in ALL_CHECKS if check.name in names] for names in (*sharing, *alone)]
+
+
 async def tried(app: str, folder: Path, adapter: str, path: str, *, has_two: bool = True) -> list[Result]:
     """Make every check of an app through an adapter. Without `has_two` its processes share nothing."""
     killed = await asyncio.to_thread(KilledHost, HERE / app, folder)
@@ -88,7 +104,7 @@ async def tried(app: str, folder: Path, adapter: str, path: str, *, has_two: boo
                 stored=killed.stored,
                 beside=service.beside(other) if has_two else None,
             )
-            return [await result_of(check, trial) for check in ALL_CHECKS]
+            return [result for checks in rounds() for result in await made_at_once(checks, trial)]
     finally:
         await asyncio.to_thread(killed.stop)
 
