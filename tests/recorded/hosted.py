@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from tests.support.running_host import ROOT, RunningHost, host_environment
 
 RECORDINGS = ROOT.parent / "shared" / "recordings"
 _DRIVER_GUARD_SECONDS = 400
+_STARTING = threading.Semaphore(2)
+"""Hosts start two by two: all at once, each would take longer than it may."""
 DRIVEN = ("-m", "tests.recorded.paced")
 
 
@@ -85,7 +88,9 @@ def _driven(recording: Recording, folder: Path, part: Sequence[str]) -> Path:
     app, seen = folder / recording.app, Seen(folder / "exchanges.jsonl", folder / "payloads.jsonl")
     shutil.copytree(RECORDINGS / recording.app, app)
     _make_writable(app)
-    with RunningHost(app, environ={"PROBE_LOG": str(seen.payloads)}) as host:
+    with _STARTING:
+        started = RunningHost(app, environ={"PROBE_LOG": str(seen.payloads)})
+    with started as host:
         given = (str(RECORDINGS / recording.driver), host.origin, str(seen.exchanges), *part)
         subprocess.run(
             [sys.executable, *DRIVEN, *given],
