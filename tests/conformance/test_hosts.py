@@ -124,6 +124,7 @@ EXPLORED = pytest.mark.explore
 DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
 
 
+@pytest.mark.slow(seconds=30)
 @pytest.mark.behaviour("conformance.ours")
 @pytest.mark.parametrize(
     ("adapter", "path", "unoffered"),

@@ -35,7 +35,7 @@ def ended(long: LongRun, run: Any) -> tuple[str, int, set[int]]:
     return run.end.kind, len(long.made), set(long.made.values())
 
 
-@pytest.mark.slow(seconds=60)
+@pytest.mark.slow
 @pytest.mark.behaviour("run.attempts")
 async def test_a_run_of_four_hours_makes_each_step_once_through_kills_and_deployments(record_property: Any) -> None:
     """250 steps by a clock that the test moves: 10 processes are killed and 5 drain, beside the attempts' own ends."""
@@ -157,7 +157,7 @@ class Calls:
             self.number += is_ours
 
 
-@pytest.mark.slow(seconds=60)
+@pytest.mark.slow
 @pytest.mark.behaviour("run.flat")
 async def test_a_step_costs_the_same_however_many_there_were_before(record_property: Any) -> None:
     """Work, bytes that are written and memory: the last 50 of 250 steps beside the first 50 of them.
