@@ -22,7 +22,7 @@ from tests.support.browsing import a_browser, needs_browser
 from tests.support.console_blocks import Step, is_shown, steps_in, typed
 from tests.support.pages import code, page, part
 from tests.support.running_host import RunningHost
-from tests.support.template_process import copy_tree
+from tests.support.template_process import answer_within, copy_tree
 
 CHAT, APPROVAL = page("docs/tutorials/a-chat-page.md"), page("docs/tutorials/an-approval.md")
 GUARD_MS = 20_000.0
@@ -144,6 +144,7 @@ def follow(clone: Path) -> None:
     """Make the files of the page, and change function_app.py as it says."""
     agent, app = code(part(STARTED, OWN), "python")
     add_agent(clone, "support", agent, app)
+    answer_within(clone, 0.5)
     (test,) = code(part(STARTED, TEST), "python")
     (clone / "tests" / "agents" / "test_support.py").write_text(test, encoding="utf-8")
 
@@ -258,11 +259,13 @@ async def test_the_inbox_is_answered_though_the_server_is_killed(tmp_path: Path,
     thread = re.findall(r"api/ui/#/support/(\w+)", INBOX)[0]
     environ = {"AzureWebJobsStorage": setting}
 
+    answer_within(clone, 2)  # and the kill comes meanwhile
     with RunningHost(clone, environ=environ) as host:
         assert is_shown(first.output, await typed(first, host.origin))
         host.wait_for(answer, INBOX_SECONDS)
         assert is_shown(second.output, await typed(second, host.origin))
         host.wait_for("calls tool find_order", INBOX_SECONDS)
+    answer_within(clone, 0.2)
     with RunningHost(clone, environ=environ) as host:
         address = f"{host.origin}/api/agents/support/threads/{thread}/messages"
         await asyncio.wait_for(until_said(address, again.partition(": ")[2]), INBOX_SECONDS)

@@ -34,6 +34,14 @@ def copy_tree(folder: Path) -> None:
             copy_compiled(ROOT / name, folder / name)
 
 
+def answer_within(clone: Path, seconds: float) -> None:
+    """Have the tool that a page has its reader write be as slow as that: its five seconds are to press keys in."""
+    agent = clone / "agents" / "support.py"
+    text, count = re.subn(r"asyncio\.sleep\([\d.]+\)", f"asyncio.sleep({seconds})", agent.read_text(encoding="utf-8"))
+    assert count == 1
+    agent.write_text(text, encoding="utf-8")
+
+
 @asynccontextmanager
 async def running(command: list[str], folder: Path, **environ: str) -> AsyncIterator[RunningApp]:
     """`command` in `folder`, from its last start-up line until it is terminated at the end of the block.

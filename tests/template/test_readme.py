@@ -24,7 +24,7 @@ from tests.support.browsing import a_browser, needs_browser
 from tests.support.console_blocks import is_shown, steps_in, typed
 from tests.support.pages import ROOT, code, page, part
 from tests.support.running_host import APPS, RunningHost, host_environment, run_command
-from tests.support.template_process import copy_tree, running
+from tests.support.template_process import answer_within, copy_tree, running
 
 README = page("README.md")
 START_HERE = "## Getting Started"
@@ -79,6 +79,7 @@ async def test_a_run_that_is_interrupted_twice_is_finished_after_the_next_start(
         host.ctrl_c()
         assert await cut_off == ()
         await asyncio.to_thread(host.process.wait, RUN_SECONDS)
+    answer_within(tmp_path, 0.5)
     with RunningHost(tmp_path, *command, in_terminal=True) as host:
         printed = await typed(step, host.origin, RUN_SECONDS)
         log = await asyncio.to_thread(host.wait_for, "completed; attempts", RUN_SECONDS)
