@@ -59,16 +59,6 @@ def where_wheels_are(wheels: dict[str, Path]) -> pytest.MonkeyPatch:
     return patch
 
 
-@pytest.fixture(scope="module")
-def made(both_installed: Path, where_wheels_are: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a new app; its environment is made by the first command."""
-    parent = tmp_path_factory.mktemp("parent")
-    ended = new(both_installed, parent, "My_Agents")
-    assert ended.returncode == 0, ended.stderr
-    assert "    cd My_Agents\n    python dev.py run\n    python dev.py test\n" in ended.stdout
-    return parent / "My_Agents"
-
-
 @pytest.fixture(scope="session")
 def environ(wheels: dict[str, Path]) -> dict[str, str]:
     return environment(wheels["durable_agent_host"].parent, Path(sys.executable).parent)
@@ -83,6 +73,22 @@ def started(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -
         Follower(folder, environ).follow((SKILL / "SKILL.md").read_text(encoding="utf-8"))
 
     return made_once(tmp_path_factory, "skill", make) / "my-agents"
+
+
+@pytest.fixture(scope="module")
+def made(
+    both_installed: Path,
+    started: Path,
+    where_wheels_are: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """The folder of a new app, with the packages that the first command of `started` installed: it needs the same."""
+    parent = tmp_path_factory.mktemp("parent")
+    ended = new(both_installed, parent, "My_Agents")
+    assert ended.returncode == 0, ended.stderr
+    assert "    cd My_Agents\n    python dev.py run\n    python dev.py test\n" in ended.stdout
+    (parent / "My_Agents" / ".venv").symlink_to(started / ".venv", target_is_directory=True)
+    return parent / "My_Agents"
 
 
 @pytest.fixture

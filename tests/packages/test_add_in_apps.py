@@ -52,15 +52,18 @@ def typed(folder: Path, *arguments: str) -> str:
 
 @pytest.mark.parametrize("options", APPS.values(), ids=APPS)
 def test_what_is_added_to_an_app_of_each_kind_works(
-    options: tuple[str, ...], made: Path, both_installed: Path, tmp_path: Path
+    options: tuple[str, ...],
+    started: Path,
+    both_installed: Path,
+    where_wheels_are: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """Its tests pass, the agent calls the new tool, the workflow answers, and `check` finds nothing."""
-    typed(made, "exec", "python", "-c", "")  # so that its packages are there
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "function_app.py").write_text(THEIRS, encoding="utf-8")
     assert new(both_installed, tmp_path, "mine", *options).returncode == 0
     folder = tmp_path / "mine"
-    (folder / ".venv").symlink_to(made / ".venv", target_is_directory=True)
+    (folder / ".venv").symlink_to(started / ".venv", target_is_directory=True)
 
     for added in ADDED:
         assert f"Added the {added[0]} {added[1]}:" in typed(folder, "exec", "durable-agent-host", "add", *added)

@@ -22,8 +22,8 @@ def files(folder: Path) -> set[str]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("packages.new")
-def test_the_commands_of_a_new_app_work_at_once(made: Path, where_wheels_are: pytest.MonkeyPatch) -> None:
-    """Its tests pass, and it answers; the second command installs nothing again."""
+def test_the_commands_of_a_new_app_work_at_once(made: Path, started: Path) -> None:
+    """Its tests pass, and it answers; the first command made the environment, and another installs nothing again."""
     tested = subprocess.run(
         [sys.executable, "dev.py", "test", "-q"], cwd=made, capture_output=True, text=True, check=False
     )
@@ -38,7 +38,7 @@ def test_the_commands_of_a_new_app_work_at_once(made: Path, where_wheels_are: py
     assert answer == "The weather in Rome: sunny, 26 °C."
     assert "Installing" not in listed
     assert "mcptool-assistant" in listed
-    assert (made / ".venv" / PROGRAMS).is_dir()
+    assert (started / ".venv" / PROGRAMS).is_dir()
 
 
 @pytest.mark.behaviour("packages.new")

@@ -15,15 +15,28 @@ from tests.support.console_blocks import Step
 pytestmark = pytest.mark.behaviour("packages.skill")
 RECIPES = sorted((SKILL / "references").glob("*.md"))
 AGENTS = ROOT / "packages" / "new_app" / "AGENTS.md"
+KILLED_EVERYWHERE = [path for path in RECIPES if '"each step"' in path.read_text(encoding="utf-8")]
+"""Recipes whose tests kill the app, which takes a start each time."""
+SOME_KILLS = "--killed-at-most=2"
 FROM_ABOVE = ("from-agent-framework-azurefunctions",)
 """Recipes that begin in the folder above an app."""
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.stem)
-def test_a_recipe_does_what_it_shows(recipe: Path, fresh: Path, environ: dict[str, str]) -> None:
-    """Each command and each file of it, in a fresh app. It ends with an app whose tests pass."""
+@pytest.mark.parametrize(
+    ("recipe", "kills"),
+    [
+        *(pytest.param(recipe, SOME_KILLS, id=recipe.stem) for recipe in RECIPES),
+        *(pytest.param(path, "", id=f"{path.stem}-all-kills", marks=pytest.mark.explore) for path in KILLED_EVERYWHERE),
+    ],
+)
+def test_a_recipe_does_what_it_shows(recipe: Path, kills: str, fresh: Path, environ: dict[str, str]) -> None:
+    """Each command and each file of it, in a fresh app. It ends with an app whose tests pass, here at some kills.
+
+    That each of them is made is shown in test_plugin.py and test_newcomers_walk.py.
+    """
+    environ = {**environ, "PYTEST_ADDOPTS": kills}
     follower = Follower(fresh.parent if recipe.stem in FROM_ABOVE else fresh, environ)
     follower.follow(recipe.read_text(encoding="utf-8"))
 
