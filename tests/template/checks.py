@@ -28,8 +28,11 @@ def installed() -> None:
         stamp.write_text(wanted)
 
 
-def run(program: str, *arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """One of the tools, to its end, in `folder`."""
+def run(program: str, *arguments: str, folder: Path = ROOT, before: str = "") -> subprocess.CompletedProcess[str]:
+    """One of the tools, to its end, in `folder`; one that is a Python program has run what stands in `before`."""
     installed()
     command = [str(PROGRAMS / program), *arguments]
+    if before:
+        then = f"import runpy\nrunpy.run_path({command[0]!r}, run_name='__main__')"
+        command[:1] = [str(PROGRAMS / "python"), "-c", f"{before}\n{then}"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
