@@ -88,7 +88,7 @@ def outcomes_of(app: Path, *arguments: str) -> Printed:
 def test_a_newcomer_adds_a_tool_tests_it_sees_its_fault_and_mends_it(made: Path, both_installed: Path) -> None:
     """The tests that were written for the app and its tool pass as they are, and so do those of the guide.
 
-    A refund that acts before the app records it is red at one of eight kills, and with the key of its call at none.
+    A refund that acts before the app records it is red at one of eight kills, and with the key of its call green there.
     """
     for added in (("agent", "support"), ("tool", "refund", "--agent", "support")):
         subprocess.run([str(both_installed / "durable-agent-host"), "add", *added], cwd=made, check=True)
@@ -99,7 +99,9 @@ def test_a_newcomer_adds_a_tool_tests_it_sees_its_fault_and_mends_it(made: Path,
     (made / "tools" / "refund.py").write_text(TOOL.format(pays=PLANTED), encoding="utf-8")
     planted = outcomes_of(made, "tests/test_refund.py")
     (made / "tools" / "refund.py").write_text(TOOL.format(pays=MENDED), encoding="utf-8")
-    mended = outcomes_of(made, "tests/test_refund.py")
+    mended = outcomes_of(
+        made, "tests/test_refund.py", "--killed-at", STEP, "--killed-at", STEP.replace("before", "after")
+    )
 
     files = [name.partition("::")[0].removeprefix("tests/") for name in as_written.outcomes]
     assert (as_written.returncode, as_written.red) == (0, []), as_written.printed
@@ -107,4 +109,4 @@ def test_a_newcomer_adds_a_tool_tests_it_sees_its_fault_and_mends_it(made: Path,
     assert Counter(files) == written
     assert (planted.returncode, planted.red, len(planted.outcomes)) == (1, [RED], 1 + 8)
     assert "paying an order back" in planted.printed.partition("agent_app, the process that ended")[2]
-    assert (mended.returncode, mended.red, len(mended.outcomes)) == (0, [], 1 + 8), mended.printed
+    assert (mended.returncode, mended.red, len(mended.outcomes)) == (0, [], 1 + 2), mended.printed
