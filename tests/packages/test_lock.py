@@ -19,9 +19,13 @@ PYTHON = f"3.{sys.version_info.minor}"
 
 @pytest.fixture(scope="module")
 def environ(wheels: dict[str, Path]) -> dict[str, str]:
-    """With uv on the path, and the wheels in the place of an index that has none yet."""
+    """With uv on the path, and the wheels in the place of an index that has none yet.
+
+    For a Python that is not there uv would ask the network, three times and in vain where there is none.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), BARE["PATH"]])
-    return {**BARE, "PATH": path, "UV_FIND_LINKS": str(wheels["durable_agent_host"].parent)}
+    wheels_folder = str(wheels["durable_agent_host"].parent)
+    return {**BARE, "PATH": path, "UV_FIND_LINKS": wheels_folder, "UV_PYTHON_DOWNLOADS": "never"}
 
 
 def run(programs: Path, app: Path, environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
