@@ -59,7 +59,7 @@ async def check(step: Step, origin: str) -> None:
     assert is_shown(step.output, printed), f"{step.command}\n" + "\n".join(printed)
 
 
-@pytest.mark.slow(seconds=15)
+@pytest.mark.slow(seconds=10)
 @pytest.mark.behaviour("docs.tutorials")
 @needs_curl
 @needs_browser
@@ -106,7 +106,7 @@ async def test_the_chat_page_answers_is_loaded_again_and_outlives_a_killed_serve
     assert [url for url in urls if not url.startswith(origin)] == []
 
 
-@pytest.mark.slow(seconds=15)
+@pytest.mark.slow(seconds=5)
 @pytest.mark.behaviour("docs.tutorials")
 @needs_curl
 async def test_the_approval_waits_over_a_restart_and_is_decided_once(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def make_inbox(clone: Path) -> None:
         file.write(f"\n\n{functions}")
 
 
-@pytest.mark.slow(seconds=30)
+@pytest.mark.slow(seconds=12)
 @pytest.mark.behaviour("docs.tutorials")
 @needs_curl
 async def test_the_inbox_is_answered_though_the_server_is_killed(tmp_path: Path, setting: str, later: Path) -> None:

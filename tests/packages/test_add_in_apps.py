@@ -9,7 +9,7 @@ import pytest
 
 from tests.packages.hosted_apps import hosted, new, sent
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.behaviour("packages.add")]
+pytestmark = [pytest.mark.slow(seconds=12), pytest.mark.timeout(600), pytest.mark.behaviour("packages.add")]
 THEIRS = """
 from agent_framework import Agent, BaseChatClient, ChatResponse, ChatResponseUpdate, Content, FunctionInvocationLayer
 from agent_framework.azure import AgentFunctionApp

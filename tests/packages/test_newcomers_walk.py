@@ -81,7 +81,7 @@ def outcomes_of(app: Path, *arguments: str) -> Printed:
     return Printed(ended.returncode, ended.stdout + ended.stderr)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=35)
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("testing.walk")
 @pytest.mark.behaviour("testing.new-app")

@@ -22,7 +22,7 @@ FROM_ABOVE = ("from-agent-framework-azurefunctions",)
 """Recipes that begin in the folder above an app."""
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=8)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("recipe", "kills"),
@@ -45,7 +45,7 @@ def test_a_recipe_does_what_it_shows(recipe: Path, kills: str, fresh: Path, envi
         assert "python dev.py test" in follower.typed
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=12)
 @pytest.mark.timeout(600)
 def test_the_commands_of_agents_md_work_in_a_new_app(fresh: Path, environ: dict[str, str]) -> None:
     """In their order; then all tests pass, those that were added too."""

@@ -54,7 +54,7 @@ def next_sdk(tmp_path_factory: pytest.TempPathFactory) -> str:
     return python
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=10)
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("hosting.durable-2")
 async def test_the_app_runs_on_the_next_sdk(next_sdk: str, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ async def test_the_app_runs_on_the_next_sdk(next_sdk: str, tmp_path: Path) -> No
     assert [line for line in app.printed_since if "azure.functions" in line or "eprecat" in line] == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=6)
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("hosting.durable-2")
 async def test_a_thread_goes_on_with_the_next_sdk_and_with_the_one_before(next_sdk: str, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ EXPLORED = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=12)
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("template.lowest-and-newest")
 @pytest.mark.parametrize(("version", "versions"), [*IN_THE_GATE, *EXPLORED])
