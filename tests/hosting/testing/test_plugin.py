@@ -20,19 +20,24 @@ APP = Path(__file__).resolve().parent / "app"
 
 
 IN_PROCESS = ("-o", "agent_app_in_process=true")
+WARM = "\nfrom tests.support.warm_hosts import _agent_app_hosts\n"
+"""What a conftest.py has so that hosts are forks of this process's warm Python, which start in a tenth of the time."""
 
 
-def copied(pytester: pytest.Pytester, *files: str) -> None:
-    """Copy the app, and files of its tests."""
+def copied(pytester: pytest.Pytester, *files: str, is_warm: bool = False) -> None:
+    """Copy the app, and files of its tests; its hosts start warm, or as a user's do."""
     for source, name in {"function_app.py": "function_app.py", "shared_ledger.py": "conftest.py"}.items():
         shutil.copy(APP / source, pytester.path / name)
     for path in (*(APP / file for file in files), APP_UNDER_TEST / "host.json"):
         shutil.copy(path, pytester.path)
+    if is_warm:
+        with (pytester.path / "conftest.py").open("a", encoding="utf-8") as conftest:
+            conftest.write(WARM)
 
 
 def ran(pytester: pytest.Pytester, file: str, *arguments: str, apart: bool = False) -> pytest.RunResult:
     """Run a file of the app's tests in a copy of the app."""
-    copied(pytester, file)
+    copied(pytester, file, is_warm=not apart)
     return run_pytest(pytester, "-v", file, *arguments, apart=apart)
 
 
@@ -79,7 +84,7 @@ BEFORE, AFTER = (f"{side} the result of 'refund' was recorded" for side in ("bef
 )
 def test_some_of_the_kills_are_chosen(pytester: pytest.Pytester, chosen: tuple[str, ...], kills: list[str]) -> None:
     """After the first run, which shows what there is to choose from."""
-    copied(pytester, "checks_of_kills.py")
+    copied(pytester, "checks_of_kills.py", is_warm=IN_WORKERS not in chosen)
     ended = run_pytest(pytester, "-v", *chosen)
 
     ended.assert_outcomes(passed=1 + len(kills), deselected=ended.parseoutcomes().get("deselected", 0))
@@ -135,15 +140,13 @@ def test_a_planted_fault_is_found_by_the_name_of_its_step(pytester: pytest.Pytes
 
 @pytest.mark.behaviour("testing.fixtures")
 def test_the_tests_of_the_page_pass_for_the_app_of_the_template(pytester: pytest.Pytester) -> None:
-    """Two of them, and one with its eight kills, in a worker of pytest-xdist; its fixtures are the page's, too."""
+    """Two of them, and one with its eight kills; its fixtures are the page's, too."""
     tests, fixtures, _ = code(page("docs/guides/testing.md"), "python")
     pytester.makepyfile(test_page=tests)
-    pytester.makeconftest('pytest_plugins = ["hosting.testing.plugin"]\n\n' + fixtures)
+    pytester.makeconftest('pytest_plugins = ["hosting.testing.plugin"]\n\n' + fixtures + WARM)
     pytester.makeini(f"[pytest]\nagent_app_folder = {ROOT}\n")
 
-    ended = run_pytest(pytester, "-v", "-p", IN_WORKERS, "-n", "1")
-
-    ended.assert_outcomes(passed=2 + 1 + 8)
+    run_pytest(pytester, "-v").assert_outcomes(passed=2 + 1 + 8)
 
 
 @pytest.mark.behaviour("testing.time")
