@@ -19,7 +19,7 @@ from tests.support.running_host import ROOT, RunningHost
 pytestmark = IN_A_BROWSER
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
 SPEECH = " ".join(f"word{number}" for number in range(60))
-LEASE = {"LEASE_SECONDS": "10"}  # the page looks each 4 s at the least, and the host takes its time to start
+LEASE = {"LEASE_SECONDS": "6"}  # the page looks each 4 s at the least, and the host takes its time to start
 LEASE_GUARD_MS = 60_000.0  # the lease of a killed process runs out first
 WATCH = """speech => {
     window.odd = []
@@ -242,7 +242,7 @@ async def test_the_page_goes_on_by_itself_after_the_host_was_killed(tmp_path: Pa
     assert states == [
         "Answering",
         "Connection lost. Reconnecting",
-        "Reconnected. If the process of this run was lost, another one continues it within 17 s",
+        "Reconnected. If the process of this run was lost, another one continues it within 11 s",
         "Attempt 2: continuing from the saved steps",
         "Answering",
         "",
