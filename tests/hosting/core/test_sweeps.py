@@ -54,7 +54,7 @@ async def test_a_thread_that_is_asked_early_is_asked_again_a_time_to_live_later(
     app = cluster.process()
     sweep = sweep_of(cluster, app, "expire", TTL)
     await app.run("hi")
-    cluster.engine.changed[INSTANCE] = utc(cluster.wall() - TTL)
+    cluster.engine.changed[INSTANCE] = utc(cluster.wall() - TTL - 1)
 
     early = await sweep.run(app.engine)
     await cluster.deliver(app)
